@@ -1,0 +1,52 @@
+//! Every name and path of ours on the machine, for each system; the only reader of the environment.
+
+use std::path::PathBuf;
+
+/// The name of the account of an install, of its group and of its sudoers file.
+pub const ACCOUNT: &str = "agent-socket-gpu-browser";
+/// The app id that the daemon registers under at a relay.
+pub const APP_ID: &str = "gpu-browser";
+/// The public relay.
+pub const PUBLIC_RELAY: &str = "https://agentsocket.dev";
+
+/// The folder that the verdicts of the probe are cached in.
+pub fn cache_folder() -> Option<PathBuf> {
+    let base = if cfg!(target_os = "macos") {
+        home()?.join("Library/Caches")
+    } else {
+        variable("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(home()?.join(".cache")))?
+    };
+    Some(base.join("gpu-browser"))
+}
+
+/// Folders that a run's own folder may lie in, in order: each on a disk, since pictures are kept there.
+pub fn run_folder_base() -> PathBuf {
+    variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+}
+
+/// The search path of the caller, where a Chromium or an Xvfb may lie.
+pub fn search_path() -> Vec<PathBuf> {
+    variable("PATH")
+        .map(|path| std::env::split_paths(&path).collect())
+        .unwrap_or_default()
+}
+
+/// Whether the owner asked programs to leave colours out (`NO_COLOR`).
+pub fn no_color() -> bool {
+    variable("NO_COLOR").is_some()
+}
+
+fn home() -> Option<PathBuf> {
+    variable("HOME").map(PathBuf::from)
+}
+
+/// A variable that is set and not empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one reader of the environment"
+)]
+fn variable(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}

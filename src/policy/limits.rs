@@ -1,0 +1,175 @@
+//! Every number of the product, with its unit in the type, its reason, and who enforces it.
+
+use std::time::Duration;
+
+/// Bytes in a kibibyte.
+pub const KIB: usize = 1024;
+/// Bytes in a mebibyte.
+pub const MIB: usize = 1024 * KIB;
+
+// --- The relay protocol: numbers of the contract, enforced by `relay`.
+
+/// UTF-16 units of one frame to the relay; one more and the relay ends the whole session.
+pub const FRAME_UNITS: usize = 4_194_304;
+/// UTF-16 units that our own reply frames stay under, so that no escape can lift one over [`FRAME_UNITS`].
+pub const REPLY_UNITS: usize = 4_000_000;
+/// Bytes of an inbound frame: a 1 MiB body of control characters becomes 6.3 million characters.
+pub const INBOUND_FRAME: usize = 8 * MIB;
+/// Bytes of an agent's request body.
+pub const REQUEST_BODY: usize = MIB;
+/// UTF-16 units of a briefing.
+pub const BRIEFING_UNITS: usize = 65_536;
+/// UTF-16 units that an app's description is cut to.
+pub const DESCRIPTION_UNITS: usize = 1_024;
+/// UTF-16 units that a link's label is cut to.
+pub const LABEL_UNITS: usize = 256;
+/// Live links of a session.
+pub const LIVE_TOKENS: usize = 50;
+/// Calls in flight in a session.
+pub const CALLS_IN_FLIGHT: usize = 100;
+/// Pending tasks of a session, finished but unpolled ones included.
+pub const PENDING_TASKS: usize = 100;
+/// Bytes of a task's result as UTF-8 JSON.
+pub const TASK_RESULT: usize = 65_536;
+/// UTF-16 units of a task's content type.
+pub const TASK_CONTENT_TYPE_UNITS: usize = 256;
+/// Sockets that may wait on one session to resume it.
+pub const WAITING_SOCKETS: usize = 4;
+/// Upgrades of `/v1/_ws` from one address in [`UPGRADE_WINDOW`].
+pub const UPGRADES: usize = 100;
+/// The window of the upgrade rate limit.
+pub const UPGRADE_WINDOW: Duration = Duration::from_secs(10);
+/// A tool call without a reply is answered with 504.
+pub const TOOL_TIMEOUT: Duration = Duration::from_secs(30);
+/// The first frame on a socket must come within this, and a reply to it too.
+pub const FIRST_FRAME: Duration = Duration::from_secs(10);
+/// A silent app is closed and its session held; a client without a pong drops the connection.
+pub const LIVENESS: Duration = Duration::from_secs(50);
+/// A heartbeat is sent this long after the last inbound frame.
+pub const HEARTBEAT: Duration = Duration::from_secs(25);
+/// A session whose app is away is kept this long.
+pub const HOLD: Duration = Duration::from_secs(24 * 3600);
+/// The longest pause between two attempts to reach the relay.
+pub const BACKOFF_CAP: Duration = Duration::from_secs(30);
+/// Task answers kept and sent again after every reconnect.
+pub const KEPT_TASK_ANSWERS: usize = 100;
+
+// --- Calls: enforced by `server::router`.
+
+/// A call is answered within this, under the relay's [`TOOL_TIMEOUT`] with room for the way back.
+pub const CALL_DEADLINE: Duration = Duration::from_secs(28);
+/// The time a page gets to load, unless the agent asks for less or more.
+pub const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
+/// The longest time an agent may ask for, in any tool.
+pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(25);
+/// The time an `eval` gets, unless the agent asks otherwise.
+pub const EVAL_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time a screenshot gets, the wait for its selector included.
+pub const SCREENSHOT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Bytes of an eval's value as JSON, unless the agent asks for more.
+pub const EVAL_VALUE: usize = 256 * KIB;
+/// Bytes of an eval's value that an agent may ask for.
+pub const EVAL_VALUE_MOST: usize = 3 * MIB;
+/// Entries of each list of a verdict; the rest is counted.
+pub const VERDICT_LIST: usize = 5;
+/// Characters of one line of text that a page made (an error, a title), in a reply.
+pub const PAGE_TEXT: usize = 300;
+/// Bytes of a picture in one part. Four thirds of it in base64 stay under [`REPLY_UNITS`]; a multiple of 3, so that
+/// the base64 of the parts joined is the base64 of the file.
+pub const PART: usize = 2_700_000;
+
+// --- What a session may hold: enforced by `server` and `proxy::uploads`.
+
+/// Pages open at once, reserved before the first await.
+pub const PAGES: usize = 8;
+/// Files an agent may keep uploaded.
+pub const UPLOAD_FILES: usize = 512;
+/// Bytes of all uploads.
+pub const UPLOAD_BYTES: usize = 256 * MIB;
+/// Bytes of the path of an upload.
+pub const UPLOAD_PATH: usize = 255;
+/// Entries of an uploaded archive, folders included.
+pub const ARCHIVE_ENTRIES: usize = 2_048;
+/// Pictures and recordings kept.
+pub const ARTIFACTS: usize = 64;
+/// Bytes of all pictures and recordings kept.
+pub const ARTIFACT_BYTES: usize = 256 * MIB;
+/// The length of a session, unless `--minutes` says otherwise.
+pub const SESSION: Duration = Duration::from_secs(240 * 60);
+/// A session without a call for this long is told to the owner.
+pub const IDLE_NOTICE: Duration = Duration::from_secs(60 * 60);
+/// Requests for hosts that wait for the owner.
+pub const REQUESTS_WAITING: usize = 10;
+/// New requests for hosts in [`REQUEST_WINDOW`].
+pub const REQUESTS_PER_WINDOW: usize = 20;
+/// The window of [`REQUESTS_PER_WINDOW`].
+pub const REQUEST_WINDOW: Duration = Duration::from_secs(3600);
+
+// --- Pictures: enforced by the tools' argument types.
+
+/// CSS pixels of a viewport's side, least and most.
+pub const VIEWPORT_SIDE: std::ops::RangeInclusive<u32> = 16..=8_192;
+/// The device scale factor, least and most.
+pub const SCALE: std::ops::RangeInclusive<f64> = 0.1..=4.0;
+/// Pixels of one picture.
+pub const PICTURE_PIXELS: u64 = 64_000_000;
+/// The viewport of a page whose agent did not say: CSS pixels.
+pub const VIEWPORT: (u32, u32) = (1_280, 720);
+/// Device pixels of one side of a tile of a full page: what any GPU can texture.
+pub const TILE_SIDE: u32 = 4_096;
+
+// --- Chromium: enforced by `browser`.
+
+/// Chromium answers its first command within this, or the start has failed.
+pub const BROWSER_START: Duration = Duration::from_secs(20);
+/// A CDP command is answered within this, unless its caller has a shorter deadline.
+pub const COMMAND: Duration = Duration::from_secs(25);
+/// Bytes of one CDP message; a larger one ends the connection.
+pub const CDP_MESSAGE: usize = 512 * MIB;
+/// One rung of the ladder is proven or given up within this.
+pub const RUNG: Duration = Duration::from_secs(25);
+/// A verdict of the probe is believed this long.
+pub const PROBE_CACHE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The end of Chromium's standard error that is kept for the owner, bytes.
+pub const BROWSER_LOG: usize = 64 * KIB;
+/// Everything is ended in order within this.
+pub const SHUTDOWN: Duration = Duration::from_secs(5);
+
+// --- The proxy: enforced by `proxy`.
+
+/// Bytes of a request head.
+pub const PROXY_HEAD: usize = 16 * KIB;
+/// A head must be whole within this.
+pub const PROXY_HEAD_TIME: Duration = Duration::from_secs(10);
+/// Tunnels open at once.
+pub const TUNNELS: usize = 512;
+/// Tunnels of one browser context.
+pub const TUNNELS_PER_CONTEXT: usize = 64;
+/// A tunnel that carries nothing for this long is closed.
+pub const TUNNEL_IDLE: Duration = Duration::from_secs(600);
+/// Bytes of a ClientHello record.
+pub const CLIENT_HELLO: usize = 16 * KIB;
+/// A ClientHello must be whole within this.
+pub const CLIENT_HELLO_TIME: Duration = Duration::from_secs(5);
+/// Answers of the name server that are looked at.
+pub const RESOLVED_ADDRESSES: usize = 16;
+/// A name is resolved within this, all questions included.
+pub const RESOLVE_TIME: Duration = Duration::from_secs(5);
+/// Vetted addresses that are dialled, in order.
+pub const DIALLED_ADDRESSES: usize = 4;
+/// One address gets this long to connect.
+pub const DIAL_TIME: Duration = Duration::from_secs(5);
+/// Bytes of a host name in its wire form.
+pub const HOST: usize = 253;
+/// Bytes of one label of a host name.
+pub const HOST_LABEL: usize = 63;
+
+const _: () = {
+    assert!(PART % 3 == 0 && PART / 3 * 4 < REPLY_UNITS - 64 * KIB);
+    assert!(REPLY_UNITS < FRAME_UNITS);
+    assert!(CALL_DEADLINE.as_secs() < TOOL_TIMEOUT.as_secs());
+    assert!(LONGEST_TIMEOUT.as_secs() < CALL_DEADLINE.as_secs());
+    assert!(HEARTBEAT.as_secs() < LIVENESS.as_secs());
+    assert!(EVAL_VALUE_MOST < REPLY_UNITS - 256 * KIB);
+    assert!(TUNNELS_PER_CONTEXT < TUNNELS);
+};
