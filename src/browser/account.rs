@@ -30,11 +30,20 @@ pub fn unprivileged() -> Option<Account> {
     if !Uid::effective().is_root() {
         return None;
     }
-    let user = [place::ACCOUNT, "nobody"].iter().find_map(|name| User::from_name(name).ok().flatten());
+    let user = [place::ACCOUNT, "nobody"]
+        .iter()
+        .find_map(|name| User::from_name(name).ok().flatten());
     // 65534 is `nobody` by convention of every system that has no such name.
-    let (uid, gid, name) = user
-        .map_or_else(|| (65_534, 65_534, "65534".to_owned()), |user| (user.uid.as_raw(), user.gid.as_raw(), user.name));
-    Some(Account { uid, gid, groups: gpu_groups(&device_nodes()), name })
+    let (uid, gid, name) = user.map_or_else(
+        || (65_534, 65_534, "65534".to_owned()),
+        |user| (user.uid.as_raw(), user.gid.as_raw(), user.name),
+    );
+    Some(Account {
+        uid,
+        gid,
+        groups: gpu_groups(&device_nodes()),
+        name,
+    })
 }
 
 /// Whether this machine has a GPU that a driver has opened a device node for.
@@ -47,10 +56,17 @@ fn device_nodes() -> Vec<std::path::PathBuf> {
     let listed = |folder: &str, starts: &[&str]| -> Vec<std::path::PathBuf> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let fits = |name: &str| starts.iter().any(|start| name.starts_with(start));
-        entries.map(|entry| entry.path()).filter(|path| path.file_name().is_some_and(|n| fits(&n.to_string_lossy()))).collect()
+        entries
+            .map(|entry| entry.path())
+            .filter(|path| path.file_name().is_some_and(|n| fits(&n.to_string_lossy())))
+            .collect()
     };
     let mut nodes = listed("/dev/dri", &["renderD", "card"]);
-    nodes.extend(listed("/dev", &["nvidia", "kfd", "dxg", "mali"]).into_iter().filter(|path| !path.is_dir()));
+    nodes.extend(
+        listed("/dev", &["nvidia", "kfd", "dxg", "mali"])
+            .into_iter()
+            .filter(|path| !path.is_dir()),
+    );
     nodes
 }
 
@@ -60,9 +76,15 @@ fn gpu_groups(nodes: &[impl AsRef<Path>]) -> Vec<u32> {
         let metadata = node.metadata().ok()?;
         let mode = metadata.permissions().mode();
         // Root's own group is never handed on, whatever it may open.
-        (mode & 0o006 != 0o006 && mode & 0o060 == 0o060 && metadata.gid() != 0).then(|| metadata.gid())
+        (mode & 0o006 != 0o006 && mode & 0o060 == 0o060 && metadata.gid() != 0)
+            .then(|| metadata.gid())
     };
-    nodes.iter().filter_map(|node| closed(node.as_ref())).collect::<BTreeSet<_>>().into_iter().collect()
+    nodes
+        .iter()
+        .filter_map(|node| closed(node.as_ref()))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
 }
 
 #[cfg(test)]
@@ -72,13 +94,21 @@ mod tests {
     #[test]
     fn only_groups_of_closed_nodes_are_handed_on() {
         let folder = tempfile::tempdir().unwrap();
-        for (name, mode, gid) in [("open", 0o666, 4_001), ("closed", 0o660, 4_002), ("root", 0o660, 0), ("none", 0o600, 4_003)] {
+        for (name, mode, gid) in [
+            ("open", 0o666, 4_001),
+            ("closed", 0o660, 4_002),
+            ("root", 0o660, 0),
+            ("none", 0o600, 4_003),
+        ] {
             let path = folder.path().join(name);
             std::fs::write(&path, "").unwrap();
             std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
             std::os::unix::fs::chown(&path, None, Some(gid)).unwrap();
         }
-        let nodes: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let nodes: Vec<_> = std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         assert_eq!(gpu_groups(&nodes), [4_002]);
     }
 }

@@ -60,14 +60,11 @@ impl Absent for u32 {}
 impl Absent for f64 {}
 impl Absent for &str {}
 impl Absent for Value {}
-impl<T> Absent for &[T] {}
 impl<T> Absent for Vec<T> {}
 
 commands! {
     /// The browser's product and protocol.
     GetVersion = "Browser.getVersion" -> Version {}
-    /// Ends the browser in order.
-    CloseBrowser = "Browser.close" -> NoReply {}
     /// What becomes of downloads in a context.
     SetDownloadBehavior<'a> = "Browser.setDownloadBehavior" -> NoReply {
         /// `deny`.
@@ -102,11 +99,6 @@ commands! {
     }
     /// Closes a page.
     CloseTarget<'a> = "Target.closeTarget" -> NoReply {
-        /// The page.
-        target_id: &'a str,
-    }
-    /// Brings a page to the front of its window.
-    ActivateTarget<'a> = "Target.activateTarget" -> NoReply {
         /// The page.
         target_id: &'a str,
     }
@@ -160,12 +152,8 @@ commands! {
         /// The address.
         url: &'a str,
     }
-    /// Stops loading.
-    StopLoading = "Page.stopLoading" -> NoReply {}
     /// Forgets where a page has been.
     ResetHistory = "Page.resetNavigationHistory" -> NoReply {}
-    /// Where a page has been.
-    GetHistory = "Page.getNavigationHistory" -> History {}
     /// Answers a dialog.
     HandleDialog = "Page.handleJavaScriptDialog" -> NoReply {
         /// OK or cancel.
@@ -173,8 +161,6 @@ commands! {
     }
     /// Kills a page's renderer.
     Crash = "Page.crash" -> NoReply {}
-    /// The frames of a page.
-    GetFrameTree = "Page.getFrameTree" -> FrameTree {}
     /// A world of scripts that the page's own cannot touch.
     CreateIsolatedWorld<'a> = "Page.createIsolatedWorld" -> IsolatedWorld {
         /// The frame.
@@ -207,21 +193,6 @@ commands! {
         /// Counts as the user's doing.
         user_gesture: bool,
     }
-    /// Calls a function on an object.
-    CallFunctionOn<'a> = "Runtime.callFunctionOn" -> Evaluated {
-        /// The function.
-        function_declaration: &'a str,
-        /// The object.
-        object_id: Option<&'a str>,
-        /// The world, where no object is given.
-        execution_context_id: Option<i64>,
-        /// Its arguments.
-        arguments: Vec<Value>,
-        /// The value itself instead of a handle.
-        return_by_value: bool,
-        /// Waits for a promise.
-        await_promise: bool,
-    }
     /// Stops the script that runs.
     TerminateExecution = "Runtime.terminateExecution" -> NoReply {}
     /// A picture.
@@ -236,24 +207,6 @@ commands! {
         capture_beyond_viewport: bool,
         /// A fast deflate, PNG only.
         optimize_for_speed: bool,
-    }
-    /// Frames as they are drawn.
-    StartScreencast<'a> = "Page.startScreencast" -> NoReply {
-        /// `png` or `jpeg`.
-        format: &'a str,
-        /// 0 to 100, JPEG.
-        quality: Option<u32>,
-        /// Device pixels.
-        max_width: u32,
-        /// Device pixels.
-        max_height: u32,
-    }
-    /// No more frames.
-    StopScreencast = "Page.stopScreencast" -> NoReply {}
-    /// A frame was taken in.
-    ScreencastFrameAck = "Page.screencastFrameAck" -> NoReply {
-        /// The number that came with it.
-        session_id: Value,
     }
     /// The size of a page's content.
     GetLayoutMetrics = "Page.getLayoutMetrics" -> LayoutMetrics {}
@@ -346,57 +299,6 @@ pub struct Navigated {
     pub loader_id: Option<String>,
     /// Chromium's word for why it failed.
     pub error_text: Option<String>,
-    /// The address is a download.
-    #[serde(default)]
-    pub is_download: bool,
-}
-
-/// `Page.getNavigationHistory`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct History {
-    /// The entry that is shown.
-    pub current_index: usize,
-    /// All entries.
-    pub entries: Vec<HistoryEntry>,
-}
-
-/// One place that a page has been.
-#[derive(Debug, Deserialize)]
-pub struct HistoryEntry {
-    /// The address.
-    pub url: String,
-    /// The title.
-    pub title: String,
-}
-
-/// `Page.getFrameTree`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FrameTree {
-    /// The top of the tree.
-    pub frame_tree: FrameNode,
-}
-
-/// A frame in the tree.
-#[derive(Debug, Deserialize)]
-pub struct FrameNode {
-    /// The frame.
-    pub frame: Frame,
-}
-
-/// A frame.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Frame {
-    /// Its id.
-    pub id: String,
-    /// Its document's.
-    pub loader_id: String,
-    /// Its address.
-    pub url: String,
-    /// The frame that it is in.
-    pub parent_id: Option<String>,
 }
 
 /// `Page.createIsolatedWorld`.
@@ -415,7 +317,7 @@ pub struct Compiled {
     pub exception_details: Option<ExceptionDetails>,
 }
 
-/// `Runtime.evaluate` and `Runtime.callFunctionOn`.
+/// `Runtime.evaluate`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Evaluated {

@@ -24,7 +24,13 @@ const KNOWN: &[&str] = if cfg!(target_os = "macos") {
 };
 
 /// Names to look for on the search path after that.
-const NAMES: &[&str] = &["chromium", "chromium-browser", "chrome", "google-chrome-stable", "google-chrome"];
+const NAMES: &[&str] = &[
+    "chromium",
+    "chromium-browser",
+    "chrome",
+    "google-chrome-stable",
+    "google-chrome",
+];
 
 /// A program that will do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +83,11 @@ impl fmt::Display for NotFound {
         for (path, reason) in &self.rejected {
             write!(f, "; {} {reason}", path.display())?;
         }
-        write!(f, ". Install one with: {} — or name one with --chromium PATH", install_command())
+        write!(
+            f,
+            ". Install one with: {} — or name one with --chromium PATH",
+            install_command()
+        )
     }
 }
 
@@ -86,10 +96,14 @@ impl std::error::Error for NotFound {}
 /// The program that the owner named, or the best that is there.
 pub fn find(named: Option<&Path>) -> Result<ChromiumPath, NotFound> {
     if let Some(path) = named {
-        return judge(path).map_err(|reason| NotFound { rejected: vec![(path.to_owned(), reason)] });
+        return judge(path).map_err(|reason| NotFound {
+            rejected: vec![(path.to_owned(), reason)],
+        });
     }
     let on_path = place::search_path();
-    let searched = NAMES.iter().flat_map(|name| on_path.iter().map(move |folder| folder.join(name)));
+    let searched = NAMES
+        .iter()
+        .flat_map(|name| on_path.iter().map(move |folder| folder.join(name)));
     first_usable(KNOWN.iter().map(PathBuf::from).chain(searched))
 }
 
@@ -109,8 +123,15 @@ fn judge(path: &Path) -> Result<ChromiumPath, Unusable> {
     use std::io::Read;
     use std::os::unix::fs::PermissionsExt;
     let real = path.canonicalize().map_err(|_| Unusable::Missing)?;
-    let within = |part: &str| [path, &real].iter().any(|path| path.components().any(|name| name.as_os_str() == part));
-    let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let within = |part: &str| {
+        [path, &real]
+            .iter()
+            .any(|path| path.components().any(|name| name.as_os_str() == part))
+    };
+    let name = real
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     if within("snap") || name == "snap" {
         return Err(Unusable::Snap);
     }
@@ -120,7 +141,9 @@ fn judge(path: &Path) -> Result<ChromiumPath, Unusable> {
     if name.contains("headless") {
         return Err(Unusable::HeadlessShell);
     }
-    let executable = real.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
+    let executable = real
+        .metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
     let mut start = [0; 2];
     let read = std::fs::File::open(&real).and_then(|mut file| file.read_exact(&mut start));
     match (executable, read, &start) {
@@ -142,14 +165,37 @@ pub fn install_xvfb_command() -> &'static str {
 
 fn package_manager() -> Option<(&'static str, &'static str, &'static str)> {
     const MANAGERS: &[(&str, &str, &str)] = &[
-        ("apt-get", "sudo apt-get install chromium", "sudo apt-get install xvfb"),
-        ("dnf", "sudo dnf install chromium", "sudo dnf install xorg-x11-server-Xvfb"),
-        ("pacman", "sudo pacman -S chromium", "sudo pacman -S xorg-server-xvfb"),
-        ("zypper", "sudo zypper install chromium", "sudo zypper install xorg-x11-server-Xvfb"),
-        ("brew", "brew install --cask chromium", "nothing: this system needs no Xvfb"),
+        (
+            "apt-get",
+            "sudo apt-get install chromium",
+            "sudo apt-get install xvfb",
+        ),
+        (
+            "dnf",
+            "sudo dnf install chromium",
+            "sudo dnf install xorg-x11-server-Xvfb",
+        ),
+        (
+            "pacman",
+            "sudo pacman -S chromium",
+            "sudo pacman -S xorg-server-xvfb",
+        ),
+        (
+            "zypper",
+            "sudo zypper install chromium",
+            "sudo zypper install xorg-x11-server-Xvfb",
+        ),
+        (
+            "brew",
+            "brew install --cask chromium",
+            "nothing: this system needs no Xvfb",
+        ),
     ];
     let folders = place::search_path();
-    MANAGERS.iter().find(|(name, ..)| folders.iter().any(|folder| folder.join(name).exists())).copied()
+    MANAGERS
+        .iter()
+        .find(|(name, ..)| folders.iter().any(|folder| folder.join(name).exists()))
+        .copied()
 }
 
 #[cfg(test)]
@@ -173,15 +219,33 @@ mod tests {
             ("chromium", &b"\x7fELF"[..], 0o755, None),
             ("plain", b"\x7fELF", 0o644, Some(Unusable::Missing)),
             ("empty", b"", 0o755, Some(Unusable::Missing)),
-            ("wrapper", b"#!/bin/sh\nexec chromium", 0o755, Some(Unusable::Wrapper)),
+            (
+                "wrapper",
+                b"#!/bin/sh\nexec chromium",
+                0o755,
+                Some(Unusable::Wrapper),
+            ),
             ("snap/bin/chromium", b"\x7fELF", 0o755, Some(Unusable::Snap)),
-            ("flatpak/chromium", b"\x7fELF", 0o755, Some(Unusable::Flatpak)),
-            ("chrome-headless-shell", b"\x7fELF", 0o755, Some(Unusable::HeadlessShell)),
+            (
+                "flatpak/chromium",
+                b"\x7fELF",
+                0o755,
+                Some(Unusable::Flatpak),
+            ),
+            (
+                "chrome-headless-shell",
+                b"\x7fELF",
+                0o755,
+                Some(Unusable::HeadlessShell),
+            ),
         ] {
             let path = program(folder.path(), name, content, mode);
             assert_eq!(judge(&path).err(), expected, "{name}");
         }
-        assert_eq!(judge(&folder.path().join("nothing")), Err(Unusable::Missing));
+        assert_eq!(
+            judge(&folder.path().join("nothing")),
+            Err(Unusable::Missing)
+        );
     }
 
     #[test]
@@ -198,6 +262,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let wrapper = program(folder.path(), "chromium", b"#!/bin/sh", 0o755);
         let text = first_usable([wrapper].into_iter()).unwrap_err().to_string();
-        assert!(text.contains("wrapper script") && text.contains("--chromium"), "{text}");
+        assert!(
+            text.contains("wrapper script") && text.contains("--chromium"),
+            "{text}"
+        );
     }
 }

@@ -52,7 +52,9 @@ pub enum Arrived {
     Namespace,
     /// Outside, since none was asked for.
     Host,
-    /// The kernel refused: which step, and its words.
+    /// The kernel refused a namespace: which step, and its words. Where it stopped is no place to start a browser.
+    NoNamespace(String),
+    /// The account could not be taken on.
     Refused(String),
 }
 
@@ -78,11 +80,13 @@ pub fn enter(orders: &str) -> std::io::Error {
 fn run(orders: &str) -> std::io::Result<Infallible> {
     let orders: Orders = serde_json::from_str(orders)?;
     let control = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-    let arrival = become_account(&orders).and_then(|()| if orders.network { isolated().map(Some) } else { Ok(None) });
-    let (message, listener) = match arrival {
-        Ok(Some(listener)) => (Arrived::Namespace, Some(listener)),
-        Ok(None) => (Arrived::Host, None),
+    let (message, listener) = match become_account(&orders) {
         Err(error) => (Arrived::Refused(error.to_string()), None),
+        Ok(()) if !orders.network => (Arrived::Host, None),
+        Ok(()) => match isolated() {
+            Ok(listener) => (Arrived::Namespace, Some(listener)),
+            Err(error) => (Arrived::NoNamespace(error.to_string()), None),
+        },
     };
     report(&control, &message, listener.as_ref())?;
     drop(listener);
@@ -91,7 +95,12 @@ fn run(orders: &str) -> std::io::Result<Infallible> {
 }
 
 fn step<T>(what: &str, result: nix::Result<T>) -> std::io::Result<T> {
-    result.map_err(|errno| std::io::Error::new(std::io::Error::from(errno).kind(), format!("{what}: {errno}")))
+    result.map_err(|errno| {
+        std::io::Error::new(
+            std::io::Error::from(errno).kind(),
+            format!("{what}: {errno}"),
+        )
+    })
 }
 
 fn become_account(orders: &Orders) -> std::io::Result<()> {
@@ -108,20 +117,29 @@ fn become_account(orders: &Orders) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         step("be dumpable", nix::sys::prctl::set_dumpable(true))?;
-        step("die with the daemon", nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL))?;
+        step(
+            "die with the daemon",
+            nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL),
+        )?;
     }
     if getppid().as_raw().unsigned_abs() != orders.parent {
         return Err(std::io::Error::other("the daemon is gone"));
     }
     // A crash must not leave a page's memory on the owner's disk.
-    step("leave no core file", nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0))
+    step(
+        "leave no core file",
+        nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0),
+    )
 }
 
 #[cfg(target_os = "linux")]
 fn isolated() -> std::io::Result<TcpListener> {
     use nix::sched::{CloneFlags, unshare};
     let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
-    step("enter a namespace", unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET))?;
+    step(
+        "enter a namespace",
+        unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET),
+    )?;
     // The kernel wants group changes off before an ordinary user may map its group.
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
@@ -135,7 +153,9 @@ fn isolated() -> std::io::Result<TcpListener> {
 
 #[cfg(not(target_os = "linux"))]
 fn isolated() -> std::io::Result<TcpListener> {
-    Err(std::io::Error::other("this system has no network namespaces"))
+    Err(std::io::Error::other(
+        "this system has no network namespaces",
+    ))
 }
 
 #[cfg(target_os = "linux")]
@@ -147,18 +167,39 @@ fn raise_loopback() -> std::io::Result<()> {
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
         *to = libc::c_char::from_ne_bytes([*from]);
     }
-    request.ifr_ifru.ifru_flags = i16::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or(i16::MAX);
+    request.ifr_ifru.ifru_flags =
+        i16::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or(i16::MAX);
     // SAFETY: the descriptor is open, and SIOCSIFFLAGS reads one `ifreq` whose name is NUL-terminated.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
     step("raise lo", nix::errno::Errno::result(result)).map(drop)
 }
 
-fn report(control: &UnixStream, message: &Arrived, listener: Option<&TcpListener>) -> std::io::Result<()> {
+fn report(
+    control: &UnixStream,
+    message: &Arrived,
+    listener: Option<&TcpListener>,
+) -> std::io::Result<()> {
     let bytes = serde_json::to_vec(message)?;
-    let descriptors: Vec<_> = listener.iter().map(|listener| listener.as_raw_fd()).collect();
+    let descriptors: Vec<_> = listener
+        .iter()
+        .map(|listener| listener.as_raw_fd())
+        .collect();
     let rights = [ControlMessage::ScmRights(&descriptors)];
-    let rights = if descriptors.is_empty() { &[] } else { &rights[..] };
-    step("report", sendmsg::<()>(control.as_raw_fd(), &[IoSlice::new(&bytes)], rights, MsgFlags::empty(), None))?;
+    let rights = if descriptors.is_empty() {
+        &[]
+    } else {
+        &rights[..]
+    };
+    step(
+        "report",
+        sendmsg::<()>(
+            control.as_raw_fd(),
+            &[IoSlice::new(&bytes)],
+            rights,
+            MsgFlags::empty(),
+            None,
+        ),
+    )?;
     Ok(())
 }
 
@@ -169,14 +210,26 @@ fn go_ahead(mut control: UnixStream) -> std::io::Result<Program> {
     Ok(serde_json::from_slice(&bytes)?)
 }
 
-#[expect(clippy::disallowed_methods, reason = "this process becomes the program; nothing is started")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this process becomes the program; nothing is started"
+)]
 fn replace(program: &Program) -> std::io::Error {
     let mut command = Command::new(&program.path);
     command.args(&program.arguments).stdin(Stdio::null());
     if program.pipe {
         let mappings = || -> std::io::Result<[FdMapping; 2]> {
             let ours: OwnedFd = std::io::stdout().as_fd().try_clone_to_owned()?;
-            Ok([FdMapping { parent_fd: ours.try_clone()?, child_fd: 3 }, FdMapping { parent_fd: ours, child_fd: 4 }])
+            Ok([
+                FdMapping {
+                    parent_fd: ours.try_clone()?,
+                    child_fd: 3,
+                },
+                FdMapping {
+                    parent_fd: ours,
+                    child_fd: 4,
+                },
+            ])
         };
         let mapped = mappings().map(|mappings| command.fd_mappings(mappings.into()).map(drop));
         if !matches!(mapped, Ok(Ok(()))) {
@@ -193,13 +246,20 @@ pub fn receive(control: &UnixStream) -> std::io::Result<(Arrived, Option<TcpList
     let mut bytes = [0; 4096];
     let mut space = nix::cmsg_space!([std::os::fd::RawFd; 1]);
     let mut parts = [IoSliceMut::new(&mut bytes)];
-    let message = recvmsg::<()>(control.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
+    let message = recvmsg::<()>(
+        control.as_raw_fd(),
+        &mut parts,
+        Some(&mut space),
+        MsgFlags::MSG_CMSG_CLOEXEC,
+    )?;
     let length = message.bytes;
     let mut listener = None;
     for control_message in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(descriptors) = control_message {
             // SAFETY: the kernel made these descriptors for this process in this call; nobody else knows them.
-            let owned = descriptors.into_iter().map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) });
+            let owned = descriptors
+                .into_iter()
+                .map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) });
             listener = owned.map(TcpListener::from).next();
         }
     }

@@ -113,9 +113,17 @@ impl Connection {
     ) -> Self {
         let (outgoing, commands) = mpsc::channel(OUTGOING);
         let gone = CancellationToken::new();
-        let shared = Arc::new(Shared { codec, outgoing, state: Mutex::default(), gone });
+        let shared = Arc::new(Shared {
+            codec,
+            outgoing,
+            state: Mutex::default(),
+            gone,
+        });
         tasks.spawn(write_all(commands, output, shared.gone.clone()));
-        tasks.spawn(read_all(BufReader::with_capacity(BUFFER, input), Arc::clone(&shared)));
+        tasks.spawn(read_all(
+            BufReader::with_capacity(BUFFER, input),
+            Arc::clone(&shared),
+        ));
         Self(shared)
     }
 
@@ -129,7 +137,9 @@ impl Connection {
         let reply = self.start_raw(session, command, COMMAND);
         async move {
             let payload = reply.await?;
-            payload.parse().map_err(|_| CallError::Malformed { method: C::METHOD })
+            payload
+                .parse()
+                .map_err(|_| CallError::Malformed { method: C::METHOD })
         }
     }
 
@@ -145,7 +155,10 @@ impl Connection {
             match timeout(within, receiver?).await {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(_)) => Err(CallError::Closed),
-                Err(_) => Err(CallError::Timeout { method: C::METHOD, after: within }),
+                Err(_) => Err(CallError::Timeout {
+                    method: C::METHOD,
+                    after: within,
+                }),
             }
         }
     }
@@ -199,13 +212,28 @@ impl Connection {
         if state.closed {
             return Err(CallError::Closed);
         }
-        state.pending.retain(|_, pending| !pending.reply.is_closed());
+        state
+            .pending
+            .retain(|_, pending| !pending.reply.is_closed());
         state.next += 1;
         let id = state.next;
-        let bytes = self.0.codec.encode(&envelope(id, session, C::METHOD, params));
+        let bytes = self
+            .0
+            .codec
+            .encode(&envelope(id, session, C::METHOD, params));
         // Sent under the lock, so that commands leave in the order of their numbers.
-        self.0.outgoing.try_send(bytes).map_err(|_| CallError::Closed)?;
-        state.pending.insert(id, Pending { session: session.cloned(), method: C::METHOD, reply });
+        self.0
+            .outgoing
+            .try_send(bytes)
+            .map_err(|_| CallError::Closed)?;
+        state.pending.insert(
+            id,
+            Pending {
+                session: session.cloned(),
+                method: C::METHOD,
+                reply,
+            },
+        );
         Ok(receiver)
     }
 
@@ -233,12 +261,23 @@ impl Shared {
             Message::Reply { id, result } => self.answer(id, |method| {
                 result.map_err(|failure| match failure.message.as_str() {
                     "Target crashed" => CallError::Crashed,
-                    _ => CallError::Refused { method, message: failure.message },
+                    _ => CallError::Refused {
+                        method,
+                        message: failure.message,
+                    },
                 })
             }),
-            Message::TooLarge { id: Some(id) } => self.answer(id, |method| Err(CallError::TooLarge { method })),
-            Message::TooLarge { id: None } => tracing::warn!("an event over the limit of a message was dropped"),
-            Message::Event { method, session, payload } => self.hand_out(&method, session.as_deref(), &payload),
+            Message::TooLarge { id: Some(id) } => {
+                self.answer(id, |method| Err(CallError::TooLarge { method }))
+            }
+            Message::TooLarge { id: None } => {
+                tracing::warn!("an event over the limit of a message was dropped")
+            }
+            Message::Event {
+                method,
+                session,
+                payload,
+            } => self.hand_out(&method, session.as_deref(), &payload),
         }
     }
 
@@ -266,7 +305,9 @@ impl Shared {
 
     fn detach(&self, payload: &Payload) {
         let value = payload.value().unwrap_or_default();
-        let Some(session) = value["sessionId"].as_str() else { return };
+        let Some(session) = value["sessionId"].as_str() else {
+            return;
+        };
         let sink = self.state().sinks.remove(session);
         self.fail(session, &CallError::Detached);
         if let Some(sink) = sink {
@@ -277,8 +318,12 @@ impl Shared {
     /// Fails everything that waits on a session.
     fn fail(&self, session: &str, error: &CallError) {
         let on_it = |pending: &Pending| pending.session.as_deref() == Some(session);
-        let failed: Vec<Pending> =
-            self.state().pending.extract_if(|_, pending| on_it(pending)).map(|(_, pending)| pending).collect();
+        let failed: Vec<Pending> = self
+            .state()
+            .pending
+            .extract_if(|_, pending| on_it(pending))
+            .map(|(_, pending)| pending)
+            .collect();
         for pending in failed {
             let _ = pending.reply.send(Err(error.clone()));
         }
@@ -289,7 +334,10 @@ impl Shared {
             let mut state = self.state();
             state.closed = true;
             state.root = None;
-            (std::mem::take(&mut state.pending), std::mem::take(&mut state.sinks))
+            (
+                std::mem::take(&mut state.pending),
+                std::mem::take(&mut state.sinks),
+            )
         };
         self.gone.cancel();
         for pending in pending.into_values() {
@@ -363,7 +411,9 @@ mod tests {
     }
 
     async fn say(end: &mut (impl AsyncWrite + Unpin), message: Value) {
-        end.write_all(format!("{message}\0").as_bytes()).await.unwrap();
+        end.write_all(format!("{message}\0").as_bytes())
+            .await
+            .unwrap();
     }
 
     #[tokio::test]
@@ -374,13 +424,24 @@ mod tests {
         let crashed = connection.start(Some(&one), &Probe {});
         let detached = connection.start(Some(&two), &Probe {});
         let closed = connection.start(None, &Probe {});
-        say(&mut browser, json!({"method": "Inspector.targetCrashed", "sessionId": "S1", "params": {}})).await;
+        say(
+            &mut browser,
+            json!({"method": "Inspector.targetCrashed", "sessionId": "S1", "params": {}}),
+        )
+        .await;
         assert!(matches!(crashed.await, Err(CallError::Crashed)));
-        say(&mut browser, json!({"method": "Target.detachedFromTarget", "params": {"sessionId": "S2"}})).await;
+        say(
+            &mut browser,
+            json!({"method": "Target.detachedFromTarget", "params": {"sessionId": "S2"}}),
+        )
+        .await;
         assert!(matches!(detached.await, Err(CallError::Detached)));
         drop(browser);
         assert!(matches!(closed.await, Err(CallError::Closed)));
-        assert!(matches!(connection.start(None, &Probe {}).await, Err(CallError::Closed)));
+        assert!(matches!(
+            connection.start(None, &Probe {}).await,
+            Err(CallError::Closed)
+        ));
         assert_eq!(connection.waiting(), 0);
         tasks.join_all().await;
     }
@@ -395,10 +456,17 @@ mod tests {
         let mut lines = BufReader::new(input);
         let mut line = Vec::new();
         lines.read_until(0, &mut line).await.unwrap();
-        assert_eq!(&line[..], b"{\"id\":1,\"method\":\"Test.probe\",\"params\":{}}\0");
+        assert_eq!(
+            &line[..],
+            b"{\"id\":1,\"method\":\"Test.probe\",\"params\":{}}\0"
+        );
         say(&mut output, json!({"id": 2, "result": {"n": 2}})).await;
         say(&mut output, json!({"id": 9, "result": {}})).await;
-        say(&mut output, json!({"id": 1, "error": {"code": -32000, "message": "no"}})).await;
+        say(
+            &mut output,
+            json!({"id": 1, "error": {"code": -32000, "message": "no"}}),
+        )
+        .await;
         assert_eq!(second.await.unwrap().value().unwrap(), json!({"n": 2}));
         assert!(matches!(first.await, Err(CallError::Refused { message, .. }) if message == "no"));
         connection.close();
@@ -409,7 +477,10 @@ mod tests {
     async fn a_command_without_an_answer_ends_at_its_deadline_and_leaves_nothing() {
         let mut tasks = JoinSet::new();
         let (connection, _browser) = open(&mut tasks);
-        assert!(matches!(connection.start(None, &Probe {}).await, Err(CallError::Timeout { .. })));
+        assert!(matches!(
+            connection.start(None, &Probe {}).await,
+            Err(CallError::Timeout { .. })
+        ));
         drop(connection.start(None, &Probe {}));
         connection.close();
         assert_eq!(connection.waiting(), 0);

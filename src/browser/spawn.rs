@@ -79,12 +79,22 @@ pub struct Log(Arc<Mutex<VecDeque<u8>>>);
 
 /// Starts the helper and waits until it is where it should be.
 pub async fn prepare(launch: &Launch) -> Result<Waiting, SpawnError> {
-    let start = |source| SpawnError::Start { program: launch.helper.clone(), source };
+    let start = |source| SpawnError::Start {
+        program: launch.helper.clone(),
+        source,
+    };
     let (control, theirs) = UnixStream::pair().map_err(start)?;
     let (output, their_output) = UnixStream::pair().map_err(start)?;
-    let orders = Orders { account: launch.account.clone(), network: launch.network, parent: std::process::id() };
+    let orders = Orders {
+        account: launch.account.clone(),
+        network: launch.network,
+        parent: std::process::id(),
+    };
     let orders = serde_json::to_string(&orders).map_err(|error| start(error.into()))?;
-    #[expect(clippy::disallowed_methods, reason = "the one place that starts children")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that starts children"
+    )]
     let mut command = Command::new(&launch.helper);
     command
         .args([HELPER, &orders])
@@ -97,16 +107,29 @@ pub async fn prepare(launch: &Launch) -> Result<Waiting, SpawnError> {
         .process_group(0)
         .kill_on_drop(true);
     let child = spawn(command).await.map_err(start)?;
-    let received = tokio::task::spawn_blocking(move || receive(&control).map(|arrival| (control, arrival)));
-    let (control, (arrived, listener)) = received.await.map_err(|error| start(error.into()))?.map_err(start)?;
-    Ok(Waiting { child, control, output: output.into(), arrived, listener })
+    let received =
+        tokio::task::spawn_blocking(move || receive(&control).map(|arrival| (control, arrival)));
+    let (control, (arrived, listener)) = received
+        .await
+        .map_err(|error| start(error.into()))?
+        .map_err(start)?;
+    Ok(Waiting {
+        child,
+        control,
+        output: output.into(),
+        arrived,
+        listener,
+    })
 }
 
 impl Waiting {
     /// Lets the helper become the program; returns our end of its descriptors 3 and 4 (or of its standard output).
     pub fn run(mut self, program: &Program) -> Result<(Process, UnixStream), SpawnError> {
-        let start = |source| SpawnError::Start { program: program.path.clone(), source };
-        if let Arrived::Refused(reason) = self.arrived {
+        let start = |source| SpawnError::Start {
+            program: program.path.clone(),
+            source,
+        };
+        if let Arrived::Refused(reason) | Arrived::NoNamespace(reason) = self.arrived {
             return Err(SpawnError::Refused(reason));
         }
         let bytes = serde_json::to_vec(program).map_err(|error| start(error.into()))?;
@@ -117,8 +140,20 @@ impl Waiting {
         if let Some(errors) = self.child.stderr.take() {
             reader.spawn(log.clone().fill(errors));
         }
-        let group = self.child.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
-        Ok((Process { child: self.child, group: Pid::from_raw(group), log, reader }, UnixStream::from(self.output)))
+        let group = self
+            .child
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .unwrap_or(0);
+        Ok((
+            Process {
+                child: self.child,
+                group: Pid::from_raw(group),
+                log,
+                reader,
+            },
+            UnixStream::from(self.output),
+        ))
     }
 }
 
@@ -143,7 +178,10 @@ impl Process {
 
     /// Gives it a time to end by itself, then kills the whole tree, and reaps it.
     pub async fn end(mut self, grace: Duration) {
-        if tokio::time::timeout(grace, self.child.wait()).await.is_err() {
+        if tokio::time::timeout(grace, self.child.wait())
+            .await
+            .is_err()
+        {
             tracing::debug!(id = self.id(), "killed: it did not end by itself");
         }
         self.kill_group();
@@ -168,7 +206,13 @@ impl Drop for Process {
 impl Log {
     /// The end of the log, at most so many lines.
     pub fn tail(&self, lines: usize) -> String {
-        let bytes: Vec<u8> = self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let bytes: Vec<u8> = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .copied()
+            .collect();
         let text = String::from_utf8_lossy(&bytes);
         let all: Vec<&str> = text.lines().collect();
         all[all.len().saturating_sub(lines)..].join("\n")
@@ -185,7 +229,11 @@ impl Log {
     }
 }
 
-type Request = (Command, tokio::runtime::Handle, oneshot::Sender<std::io::Result<Child>>);
+type Request = (
+    Command,
+    tokio::runtime::Handle,
+    oneshot::Sender<std::io::Result<Child>>,
+);
 
 /// Hands a command to the thread that starts children.
 async fn spawn(command: Command) -> std::io::Result<Child> {
@@ -202,6 +250,8 @@ async fn spawn(command: Command) -> std::io::Result<Child> {
     });
     let (reply, child) = oneshot::channel();
     let gone = || std::io::Error::other("the thread that starts children is gone");
-    thread.send((command, tokio::runtime::Handle::current(), reply)).map_err(|_| gone())?;
+    thread
+        .send((command, tokio::runtime::Handle::current(), reply))
+        .map_err(|_| gone())?;
     child.await.map_err(|_| gone())?
 }

@@ -37,7 +37,9 @@ fn write(value: &Value, out: &mut Vec<u8>) {
             write_head(0x60, text.len() as u64, out);
             out.extend_from_slice(text.as_bytes());
         }
-        Value::Array(items) => enveloped(out, LIST, |out| items.iter().for_each(|item| write(item, out))),
+        Value::Array(items) => enveloped(out, LIST, |out| {
+            items.iter().for_each(|item| write(item, out))
+        }),
         Value::Object(members) => enveloped(out, MAP, |out| {
             for (key, member) in members {
                 write_head(0x60, key.len() as u64, out);
@@ -73,7 +75,11 @@ fn write_number(number: &Number, out: &mut Vec<u8>) {
 }
 
 fn write_head(major: u8, length: u64, out: &mut Vec<u8>) {
-    match (u8::try_from(length), u16::try_from(length), u32::try_from(length)) {
+    match (
+        u8::try_from(length),
+        u16::try_from(length),
+        u32::try_from(length),
+    ) {
         (Ok(short @ 0..24), _, _) => out.push(major | short),
         (Ok(byte), _, _) => out.extend_from_slice(&[major | 24, byte]),
         (_, Ok(two), _) => {
@@ -99,8 +105,12 @@ pub(super) fn envelope_length(head: &[u8; ENVELOPE]) -> Option<usize> {
 
 /// The number of a reply, which Chromium writes first.
 pub(super) fn leading_id(front: &[u8]) -> Option<u64> {
-    let mut reader = Reader { bytes: front, at: 0 };
-    (reader.byte().ok()? == MAP && reader.text().ok()? == "id").then(|| reader.value(0).ok()?.as_u64())?
+    let mut reader = Reader {
+        bytes: front,
+        at: 0,
+    };
+    (reader.byte().ok()? == MAP && reader.text().ok()? == "id")
+        .then(|| reader.value(0).ok()?.as_u64())?
 }
 
 /// Takes a message in: `body` is what is inside the outermost envelope.
@@ -121,12 +131,23 @@ pub(super) fn message(body: &Bytes) -> Result<Message, WireError> {
     })?;
     let payload = Payload::new(Codec::Cbor, payload);
     match (id, method, error) {
-        (Some(id), _, None) => Ok(Message::Reply { id, result: Ok(payload) }),
+        (Some(id), _, None) => Ok(Message::Reply {
+            id,
+            result: Ok(payload),
+        }),
         (Some(id), _, Some(error)) => {
-            let failure: Failure = serde_json::from_value(error).map_err(|_| WireError::Malformed("a bad error"))?;
-            Ok(Message::Reply { id, result: Err(failure) })
+            let failure: Failure =
+                serde_json::from_value(error).map_err(|_| WireError::Malformed("a bad error"))?;
+            Ok(Message::Reply {
+                id,
+                result: Err(failure),
+            })
         }
-        (None, Some(method), _) => Ok(Message::Event { method, session, payload }),
+        (None, Some(method), _) => Ok(Message::Event {
+            method,
+            session,
+            payload,
+        }),
         (None, None, _) => Err(WireError::Malformed("neither a reply nor an event")),
     }
 }
@@ -161,7 +182,10 @@ pub(super) fn binary(bytes: &Bytes, wanted: &str) -> Result<Bytes, WireError> {
         Ok(())
     })?;
     let range = found.ok_or(WireError::Malformed("the binary member is missing"))?;
-    let mut reader = Reader { bytes, at: range.start };
+    let mut reader = Reader {
+        bytes,
+        at: range.start,
+    };
     if reader.byte()? != TAG_BINARY {
         return Err(WireError::Malformed("the member is not binary"));
     }
@@ -202,8 +226,15 @@ impl<'a> Reader<'a> {
         let initial = self.byte()?;
         let argument = match initial & 0x1f {
             short @ 0..24 => u64::from(short),
-            size @ 24..=27 => self.take(1 << (size - 24))?.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
-            _ => return Err(WireError::Malformed("an indefinite length where none belongs")),
+            size @ 24..=27 => self
+                .take(1 << (size - 24))?
+                .iter()
+                .fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
+            _ => {
+                return Err(WireError::Malformed(
+                    "an indefinite length where none belongs",
+                ));
+            }
         };
         Ok((initial >> 5, usize::try_from(argument).map_err(|_| SHORT)?))
     }
@@ -246,7 +277,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Walks the members of a map whose first byte comes next.
-    fn members(&mut self, mut each: impl FnMut(&str, &mut Self) -> Result<(), WireError>) -> Result<(), WireError> {
+    fn members(
+        &mut self,
+        mut each: impl FnMut(&str, &mut Self) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
         if self.byte()? != MAP {
             return Err(WireError::Malformed("a map was expected"));
         }
@@ -275,7 +309,9 @@ impl<'a> Reader<'a> {
             TAG_BINARY => {
                 self.at += 1;
                 let (_, length) = self.head()?;
-                Ok(Value::String(base64::prelude::BASE64_STANDARD.encode(self.take(length)?)))
+                Ok(Value::String(
+                    base64::prelude::BASE64_STANDARD.encode(self.take(length)?),
+                ))
             }
             0xf4 | 0xf5 => Ok(Value::Bool(self.byte()? == 0xf5)),
             0xf6 => {
@@ -294,9 +330,13 @@ impl<'a> Reader<'a> {
         let (major, argument) = self.head()?;
         match major {
             0 => Ok(Value::from(argument)),
-            1 => Ok(Value::from(-1 - i64::try_from(argument).map_err(|_| SHORT)?)),
+            1 => Ok(Value::from(
+                -1 - i64::try_from(argument).map_err(|_| SHORT)?,
+            )),
             2 => Ok(Value::String(utf16(self.take(argument)?))),
-            3 => Ok(Value::String(String::from_utf8_lossy(self.take(argument)?).into_owned())),
+            3 => Ok(Value::String(
+                String::from_utf8_lossy(self.take(argument)?).into_owned(),
+            )),
             _ => Err(WireError::Malformed("a value of an unknown kind")),
         }
     }
@@ -334,8 +374,12 @@ fn number(value: f64) -> Value {
 }
 
 fn utf16(bytes: &[u8]) -> String {
-    let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-    char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    let units = bytes
+        .chunks_exact(2)
+        .map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    char::decode_utf16(units)
+        .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect()
 }
 
 #[cfg(test)]
@@ -354,19 +398,42 @@ mod tests {
 
     #[test]
     fn a_lone_surrogate_becomes_the_replacement_character() {
-        assert_eq!(decode(&[0x44, 0x3d, 0xd8, b'a', 0]).unwrap(), json!("\u{fffd}a"));
+        assert_eq!(
+            decode(&[0x44, 0x3d, 0xd8, b'a', 0]).unwrap(),
+            json!("\u{fffd}a")
+        );
     }
 
     #[test]
     fn a_picture_is_a_slice_of_the_message_it_came_in() {
         let mut body = vec![MAP, 0x62, b'i', b'd', 7, 0x66];
         body.extend_from_slice(b"result");
-        let inner = [&[MAP, 0x64][..], b"data", &[TAG_BINARY, 0x43, 1, 2, 3], &[0x61, b'n', 5, BREAK]].concat();
-        body.extend_from_slice(&[0xd8, 0x18, 0x5a, 0, 0, 0, u8::try_from(inner.len()).unwrap()]);
+        let inner = [
+            &[MAP, 0x64][..],
+            b"data",
+            &[TAG_BINARY, 0x43, 1, 2, 3],
+            &[0x61, b'n', 5, BREAK],
+        ]
+        .concat();
+        body.extend_from_slice(&[
+            0xd8,
+            0x18,
+            0x5a,
+            0,
+            0,
+            0,
+            u8::try_from(inner.len()).unwrap(),
+        ]);
         body.extend_from_slice(&inner);
         body.push(BREAK);
         let body = Bytes::from(body);
-        let Ok(Message::Reply { id: 7, result: Ok(payload) }) = message(&body) else { panic!("no reply") };
+        let Ok(Message::Reply {
+            id: 7,
+            result: Ok(payload),
+        }) = message(&body)
+        else {
+            panic!("no reply")
+        };
         let picture = payload.binary("data").unwrap();
         assert_eq!(&picture[..], [1, 2, 3]);
         assert!(body.as_ptr_range().contains(&picture.as_ptr()));

@@ -31,12 +31,25 @@ pub(super) fn encode(value: &Value) -> Vec<u8> {
 
 pub(super) fn message(line: &Bytes) -> Result<Message, WireError> {
     let shallow: Shallow<'_> = serde_json::from_slice(line).map_err(|_| BAD)?;
-    let payload = shallow.params.or(shallow.result).map_or_else(Bytes::new, |raw| line.slice_ref(raw.get().as_bytes()));
+    let payload = shallow
+        .params
+        .or(shallow.result)
+        .map_or_else(Bytes::new, |raw| line.slice_ref(raw.get().as_bytes()));
     let payload = Payload::new(Codec::Json, payload);
     match (shallow.id, shallow.method, shallow.error) {
-        (Some(id), _, None) => Ok(Message::Reply { id, result: Ok(payload) }),
-        (Some(id), _, Some(failure)) => Ok(Message::Reply { id, result: Err(failure) }),
-        (None, Some(method), _) => Ok(Message::Event { method, session: shallow.session, payload }),
+        (Some(id), _, None) => Ok(Message::Reply {
+            id,
+            result: Ok(payload),
+        }),
+        (Some(id), _, Some(failure)) => Ok(Message::Reply {
+            id,
+            result: Err(failure),
+        }),
+        (None, Some(method), _) => Ok(Message::Event {
+            method,
+            session: shallow.session,
+            payload,
+        }),
         (None, None, _) => Err(WireError::Malformed("neither a reply nor an event")),
     }
 }
@@ -50,7 +63,8 @@ pub(super) fn leading_id(line: &[u8]) -> Option<u64> {
 
 /// A payload as a value; a second try replaces lone surrogates, which serde_json refuses and pages may well send.
 pub(super) fn decode(bytes: &[u8]) -> Result<Value, WireError> {
-    serde_json::from_slice(bytes).or_else(|_| serde_json::from_slice(&without_lone_surrogates(bytes)).map_err(|_| BAD))
+    serde_json::from_slice(bytes)
+        .or_else(|_| serde_json::from_slice(&without_lone_surrogates(bytes)).map_err(|_| BAD))
 }
 
 pub(super) fn decode_without(bytes: &[u8], left_out: &str) -> Result<Value, WireError> {
@@ -63,9 +77,14 @@ pub(super) fn decode_without(bytes: &[u8], left_out: &str) -> Result<Value, Wire
 
 pub(super) fn binary(bytes: &[u8], wanted: &str) -> Result<Bytes, WireError> {
     let value = decode(bytes)?;
-    let text = value.get(wanted).and_then(Value::as_str).ok_or(WireError::Malformed("the binary member is missing"))?;
+    let text = value
+        .get(wanted)
+        .and_then(Value::as_str)
+        .ok_or(WireError::Malformed("the binary member is missing"))?;
     let decoded = base64::prelude::BASE64_STANDARD.decode(text);
-    decoded.map(Bytes::from).map_err(|_| WireError::Malformed("the binary member is not base64"))
+    decoded
+        .map(Bytes::from)
+        .map_err(|_| WireError::Malformed("the binary member is not base64"))
 }
 
 /// Writes `\ufffd` over each `\ud8xx`…`\udfxx` escape that has no partner.
@@ -117,11 +136,23 @@ mod tests {
     #[test]
     fn a_reply_an_error_and_an_event_are_told_apart() {
         let reply = Bytes::from_static(br#"{"id":3,"result":{"data":"AQID","n":5}}"#);
-        let Ok(Message::Reply { id: 3, result: Ok(payload) }) = message(&reply) else { panic!("no reply") };
+        let Ok(Message::Reply {
+            id: 3,
+            result: Ok(payload),
+        }) = message(&reply)
+        else {
+            panic!("no reply")
+        };
         assert_eq!(&payload.binary("data").unwrap()[..], [1, 2, 3]);
         assert_eq!(payload.value_without("data").unwrap(), json!({"n": 5}));
         let refused = Bytes::from_static(br#"{"id":4,"error":{"code":-32000,"message":"no"}}"#);
-        assert!(matches!(message(&refused), Ok(Message::Reply { id: 4, result: Err(_) })));
+        assert!(matches!(
+            message(&refused),
+            Ok(Message::Reply {
+                id: 4,
+                result: Err(_)
+            })
+        ));
         let event = Bytes::from_static(br#"{"method":"A.b","params":{},"sessionId":"S"}"#);
         assert!(matches!(message(&event), Ok(Message::Event { session: Some(s), .. }) if s == "S"));
         assert_eq!(leading_id(br#"{"id":345,"result":{"#), Some(345));

@@ -119,7 +119,8 @@ impl Payload {
 
     /// The payload as a type that names the fields it needs.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, WireError> {
-        serde_json::from_value(self.value()?).map_err(|_| WireError::Malformed("a field is missing or of another type"))
+        serde_json::from_value(self.value()?)
+            .map_err(|_| WireError::Malformed("a field is missing or of another type"))
     }
 
     /// A binary member (a picture), without a copy where the browser speaks CBOR.
@@ -142,14 +143,21 @@ impl Payload {
 async fn read_cbor(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Message, WireError> {
     let mut head = [0; ENVELOPE];
     if let Err(error) = input.read_exact(&mut head).await {
-        return Err(if error.kind() == std::io::ErrorKind::UnexpectedEof { WireError::Closed } else { error.into() });
+        return Err(if error.kind() == std::io::ErrorKind::UnexpectedEof {
+            WireError::Closed
+        } else {
+            error.into()
+        });
     }
     let length = cbor::envelope_length(&head).ok_or(WireError::Malformed("no envelope"))?;
     if length > CDP_MESSAGE {
         return drain(input, length).await;
     }
     let mut body = Vec::with_capacity(length);
-    let read = (&mut *input).take(length as u64).read_to_end(&mut body).await?;
+    let read = (&mut *input)
+        .take(length as u64)
+        .read_to_end(&mut body)
+        .await?;
     if read < length {
         return Err(WireError::Closed);
     }
@@ -157,18 +165,26 @@ async fn read_cbor(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Message, W
 }
 
 /// Reads a message that is too large to its end, keeping only what tells whose it is.
-async fn drain(input: &mut (impl AsyncBufRead + Unpin), length: usize) -> Result<Message, WireError> {
+async fn drain(
+    input: &mut (impl AsyncBufRead + Unpin),
+    length: usize,
+) -> Result<Message, WireError> {
     const FRONT: usize = 32;
     let mut front = [0; FRONT];
     input.read_exact(&mut front).await?;
     let mut rest = input.take((length - FRONT) as u64);
     tokio::io::copy_buf(&mut rest, &mut tokio::io::sink()).await?;
-    Ok(Message::TooLarge { id: cbor::leading_id(&front) })
+    Ok(Message::TooLarge {
+        id: cbor::leading_id(&front),
+    })
 }
 
 async fn read_json(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Message, WireError> {
     let mut line = Vec::new();
-    let read = (&mut *input).take(CDP_MESSAGE as u64).read_until(0, &mut line).await?;
+    let read = (&mut *input)
+        .take(CDP_MESSAGE as u64)
+        .read_until(0, &mut line)
+        .await?;
     match line.pop() {
         Some(0) => json::message(&Bytes::from(line)),
         None => Err(WireError::Closed),

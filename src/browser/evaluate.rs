@@ -1,0 +1,226 @@
+//! The agent's own scripts in a page.
+//!
+//! | what the agent sends | how it runs |
+//! |---|---|
+//! | an expression, a function, an object literal | `(async args => { const v = (…); … })(args)`; a function is called with `args` |
+//! | statements with `return` | as the body of an `async` function of `args` |
+//! | statements without | as the console runs them: top-level `await`, the last statement's value |
+//!
+//! Which of the three it is, V8's parser decides, before anything runs.
+
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::command::{
+    CompileScript, Evaluate, Evaluated, ExceptionDetails, RemoteObject, TerminateExecution,
+};
+use super::page::{Page, PageError};
+use super::pipe::CallError;
+
+/// UTF-16 units that a text value is cut to inside the page, so that a huge one never crosses the wire: above the most
+/// that an agent can ask for.
+const TEXT_UNITS: usize = 4 * 1024 * 1024;
+
+/// What a script came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// A value; `kind` is JavaScript's `typeof`.
+    Value {
+        /// The value as JSON.
+        value: Value,
+        /// `undefined`, `number`, `object`, …
+        kind: String,
+        /// Characters of a text that was cut inside the page.
+        cut_from: Option<u64>,
+    },
+    /// It threw.
+    Threw(Thrown),
+    /// It does not parse.
+    Syntax(Thrown),
+    /// The value has no JSON: a cycle, or nested too deeply.
+    NotSerializable(String),
+    /// The value is larger than what the wire carries.
+    TooLarge,
+    /// Its time was over; the script was stopped.
+    TimedOut,
+}
+
+/// An error of the agent's script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thrown {
+    /// The error with its stack, as the console shows it.
+    pub text: String,
+    /// The line of the agent's script, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+impl Page {
+    /// Runs a script of the agent's in the page's own world.
+    pub async fn evaluate(
+        &self,
+        js: &str,
+        args: &Value,
+        deadline: Instant,
+    ) -> Result<Outcome, PageError> {
+        match timeout_at(deadline, self.run(js, args)).await {
+            Ok(outcome) => outcome.map_err(PageError::from),
+            Err(_) => {
+                // Frees a page that loops; the next call finds it well.
+                self.connection
+                    .tell(Some(&self.session), &TerminateExecution {});
+                Ok(Outcome::TimedOut)
+            }
+        }
+    }
+
+    async fn run(&self, js: &str, args: &Value) -> Result<Outcome, CallError> {
+        let as_expression = expression(js, args);
+        if self.syntax_error(&as_expression).await?.is_none() {
+            return self.take(&as_expression, false, EXPRESSION_FRONT).await;
+        }
+        match self.syntax_error(js).await? {
+            Some(error) if returns_or_awaits(&error) => {
+                let as_body = body(js, args);
+                match self.syntax_error(&as_body).await? {
+                    // Both `return` and something that no function may hold: the plain script's error says more.
+                    Some(_) if !says(&error, "Illegal return") => self.take(js, true, "").await,
+                    Some(_) => Ok(Outcome::Syntax(thrown(&error, ""))),
+                    None if says(&error, "Illegal return") => {
+                        self.take(&as_body, false, BODY_FRONT).await
+                    }
+                    None => self.take(js, true, "").await,
+                }
+            }
+            Some(error) => Ok(Outcome::Syntax(thrown(&error, ""))),
+            None if *args != Value::Null => self.take(&body(js, args), false, BODY_FRONT).await,
+            None => self.take(js, true, "").await,
+        }
+    }
+
+    async fn syntax_error(&self, script: &str) -> Result<Option<ExceptionDetails>, CallError> {
+        let compile = CompileScript {
+            expression: script,
+            source_url: "",
+            persist_script: false,
+        };
+        Ok(self
+            .connection
+            .start(Some(&self.session), &compile)
+            .await?
+            .exception_details)
+    }
+
+    async fn take(&self, script: &str, repl_mode: bool, front: &str) -> Result<Outcome, CallError> {
+        let evaluate = Evaluate {
+            expression: script,
+            context_id: None,
+            return_by_value: true,
+            await_promise: true,
+            repl_mode,
+            user_gesture: true,
+        };
+        match self.connection.start(Some(&self.session), &evaluate).await {
+            Ok(evaluated) => Ok(outcome(evaluated, front)),
+            Err(CallError::TooLarge { .. }) => Ok(Outcome::TooLarge),
+            Err(CallError::Refused { message, .. }) if message.contains("reference chain") => {
+                Ok(Outcome::NotSerializable(
+                    "the value refers to itself, or is nested too deeply".to_owned(),
+                ))
+            }
+            Err(CallError::Refused { message, .. }) if message.contains("could not be") => {
+                Ok(Outcome::NotSerializable(message))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What stands before the agent's script in each form, on a line of its own; its columns are not the agent's.
+const EXPRESSION_FRONT: &str = "(async args => { const $evaluated = await (\n";
+const BODY_FRONT: &str = "(async args => {\n";
+
+/// A text that is cut carries its length in front, behind a NUL that no JSON text of ours begins with.
+fn finish() -> String {
+    format!(
+        "typeof value === 'string' && value.length > {TEXT_UNITS} ? \
+         {{'\\0cut': value.length, text: value.slice(0, {TEXT_UNITS})}} : value"
+    )
+}
+
+fn expression(js: &str, args: &Value) -> String {
+    let js = js.trim_end().trim_end_matches(';');
+    let finish = finish();
+    format!(
+        "{EXPRESSION_FRONT}{js}\n); \
+         return (value => {finish})(typeof $evaluated === 'function' ? await $evaluated(args) : $evaluated) }})({args})"
+    )
+}
+
+fn body(js: &str, args: &Value) -> String {
+    format!("{BODY_FRONT}{js}\n}})({args}).then(value => {})", finish())
+}
+
+fn says(error: &ExceptionDetails, words: &str) -> bool {
+    let description = error
+        .exception
+        .as_ref()
+        .and_then(|thrown| thrown.description.as_deref());
+    description.unwrap_or(&error.text).contains(words)
+}
+
+fn returns_or_awaits(error: &ExceptionDetails) -> bool {
+    says(error, "Illegal return") || says(error, "await is only valid")
+}
+
+fn outcome(evaluated: Evaluated, front: &str) -> Outcome {
+    match evaluated.exception_details {
+        Some(details) => Outcome::Threw(thrown(&details, front)),
+        None => value_of(evaluated.result),
+    }
+}
+
+fn value_of(result: RemoteObject) -> Outcome {
+    if let Some(Value::Object(members)) = &result.value
+        && let (Some(length), Some(text)) = (
+            members.get("\0cut").and_then(Value::as_u64),
+            members.get("text"),
+        )
+    {
+        return Outcome::Value {
+            value: text.clone(),
+            kind: "string".to_owned(),
+            cut_from: Some(length),
+        };
+    }
+    let value = match result.unserializable_value {
+        // NaN, Infinity, -0 and big integers have no JSON; their text has.
+        Some(text) => Value::from(text),
+        None => result.value.unwrap_or_default(),
+    };
+    Outcome::Value {
+        value,
+        kind: result.kind,
+        cut_from: None,
+    }
+}
+
+fn thrown(details: &ExceptionDetails, front: &str) -> Thrown {
+    let wrapped = u32::from(!front.is_empty());
+    let text = match &details.exception {
+        Some(RemoteObject {
+            description: Some(description),
+            ..
+        }) => description.clone(),
+        Some(RemoteObject {
+            value: Some(value), ..
+        }) => format!("{} {value}", details.text),
+        _ => details.text.clone(),
+    };
+    Thrown {
+        text,
+        line: (details.line_number + 1).saturating_sub(wrapped).max(1),
+        column: details.column_number + 1,
+    }
+}
