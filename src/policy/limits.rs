@@ -141,12 +141,19 @@ pub const SHUTDOWN: Duration = Duration::from_secs(5);
 pub const PROXY_HEAD: usize = 16 * KIB;
 /// A head must be whole within this.
 pub const PROXY_HEAD_TIME: Duration = Duration::from_secs(10);
+/// Bytes of the head of a site's answer to a plain request: what sites send, cookies included.
+pub const UPSTREAM_HEAD: usize = 64 * KIB;
+/// Client connections open at once; one more is closed unheard. Over [`TUNNELS`], so that a full house can still be told
+/// so with a 503.
+pub const PROXY_CONNECTIONS: usize = 768;
 /// Tunnels open at once.
 pub const TUNNELS: usize = 512;
 /// Tunnels of one browser context.
 pub const TUNNELS_PER_CONTEXT: usize = 64;
 /// A tunnel that carries nothing for this long is closed.
 pub const TUNNEL_IDLE: Duration = Duration::from_secs(600);
+/// Bytes that one direction of a tunnel reads at once; held only while bytes flow, so an idle tunnel holds none.
+pub const TUNNEL_BUFFER: usize = 64 * KIB;
 /// Bytes of a ClientHello record.
 pub const CLIENT_HELLO: usize = 16 * KIB;
 /// A ClientHello must be whole within this.
@@ -155,10 +162,24 @@ pub const CLIENT_HELLO_TIME: Duration = Duration::from_secs(5);
 pub const RESOLVED_ADDRESSES: usize = 16;
 /// A name is resolved within this, all questions included.
 pub const RESOLVE_TIME: Duration = Duration::from_secs(5);
+/// One question to one name server is answered within this, or asked once more.
+pub const RESOLVE_ATTEMPT: Duration = Duration::from_secs(2);
+/// Once one address family has answered, the other gets this long: some servers never answer for IPv6.
+pub const RESOLVE_GRACE: Duration = Duration::from_millis(500);
+/// Answers of name servers kept for their time to live.
+pub const RESOLVER_CACHE: u64 = 256;
+/// The list of the machine's own addresses is read again when it is older than this.
+pub const OWN_ADDRESSES_AGE: Duration = Duration::from_secs(1);
 /// Vetted addresses that are dialled, in order.
 pub const DIALLED_ADDRESSES: usize = 4;
 /// One address gets this long to connect.
 pub const DIAL_TIME: Duration = Duration::from_secs(5);
+/// Different refused hosts remembered for a browser context, and for the session; more are counted.
+pub const REFUSED_HOSTS: usize = 64;
+/// Characters of a refused target that are kept: any host name with its port, and no more of what a page made up.
+pub const REFUSED_TARGET: usize = 260;
+/// Refused requests for addresses that are remembered, for the canary of a start.
+pub const SIGHTINGS: usize = 16;
 /// Bytes of a host name in its wire form.
 pub const HOST: usize = 253;
 /// Bytes of one label of a host name.
@@ -171,5 +192,8 @@ const _: () = {
     assert!(LONGEST_TIMEOUT.as_secs() < CALL_DEADLINE.as_secs());
     assert!(HEARTBEAT.as_secs() < LIVENESS.as_secs());
     assert!(EVAL_VALUE_MOST < REPLY_UNITS - 256 * KIB);
-    assert!(TUNNELS_PER_CONTEXT < TUNNELS);
+    assert!(TUNNELS_PER_CONTEXT < TUNNELS && TUNNELS < PROXY_CONNECTIONS);
+    assert!(DIALLED_ADDRESSES <= RESOLVED_ADDRESSES);
+    assert!(RESOLVE_ATTEMPT.as_millis() * 2 < RESOLVE_TIME.as_millis());
+    assert!(HOST + 6 <= REFUSED_TARGET);
 };
