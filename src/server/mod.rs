@@ -1,1 +1,4 @@
-//! placeholder
+//! One session: what agents call, and what it gives back.
+
+pub mod answer;
+pub mod arguments;
