@@ -90,6 +90,8 @@ pub const UPLOAD_BYTES: usize = 256 * MIB;
 pub const UPLOAD_PATH: usize = 255;
 /// Entries of an uploaded archive, folders included.
 pub const ARCHIVE_ENTRIES: usize = 2_048;
+/// Bytes of a tar that belong to no file: two headers, a long name and padding for each entry.
+pub const ARCHIVE_HEADERS: usize = ARCHIVE_ENTRIES * 2 * KIB;
 /// Pictures and recordings kept.
 pub const ARTIFACTS: usize = 64;
 /// Bytes of all pictures and recordings kept.

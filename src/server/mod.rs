@@ -1,4 +1,5 @@
 //! One session: what agents call, and what it gives back.
 
 pub mod answer;
+pub mod archive;
 pub mod arguments;
