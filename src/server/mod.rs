@@ -3,3 +3,5 @@
 pub mod answer;
 pub mod archive;
 pub mod arguments;
+pub mod artifacts;
+pub mod tools;
