@@ -88,8 +88,14 @@ pub const UPLOAD_FILES: usize = 512;
 pub const UPLOAD_BYTES: usize = 256 * MIB;
 /// Bytes of the path of an upload.
 pub const UPLOAD_PATH: usize = 255;
+/// Bytes of the content type of an upload; it becomes a header's value.
+pub const UPLOAD_CONTENT_TYPE: usize = 128;
+/// Files that the receipt of an upload names; the rest is counted, and `GET /files` lists it.
+pub const WRITTEN_LIST: usize = 20;
 /// Entries of an uploaded archive, folders included.
 pub const ARCHIVE_ENTRIES: usize = 2_048;
+/// Bytes of a tar that belong to no file: two headers, a long name and padding for each entry.
+pub const ARCHIVE_HEADERS: usize = ARCHIVE_ENTRIES * 2 * KIB;
 /// Pictures and recordings kept.
 pub const ARTIFACTS: usize = 64;
 /// Bytes of all pictures and recordings kept.

@@ -1,1 +1,7 @@
-//! placeholder
+//! One session: what agents call, and what it gives back.
+
+pub mod answer;
+pub mod archive;
+pub mod arguments;
+pub mod artifacts;
+pub mod tools;
