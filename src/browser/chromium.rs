@@ -22,6 +22,7 @@ use super::spawn::{Launch, Log, Process, SpawnError, Waiting, prepare};
 use super::targets::Targets;
 use super::wire::Codec;
 use crate::policy::limits::{BROWSER_START, SHUTDOWN};
+use crate::policy::switches::OwnerSwitches;
 
 /// The page that a context is primed with: plain http, so that the proxy's question reaches us.
 pub const PRIME_URL: &str = "http://prime.gpu-browser.internal/";
@@ -61,8 +62,8 @@ pub struct Setup {
     pub uploads_key: String,
     /// Chromium's own sandbox; off only in development.
     pub sandbox: bool,
-    /// GPU switches of the owner's, vetted.
-    pub switches: Vec<String>,
+    /// GPU switches of the owner's.
+    pub switches: OwnerSwitches,
     /// The account to drop to.
     pub account: Option<Account>,
 }
@@ -75,7 +76,7 @@ impl Setup {
             helper,
             uploads_key,
             sandbox: true,
-            switches: Vec::new(),
+            switches: OwnerSwitches::default(),
             account: unprivileged(),
         }
     }
@@ -84,7 +85,8 @@ impl Setup {
 /// Where the browser lives: in a network namespace, or why not.
 pub type Isolation = Result<(), String>;
 
-/// A running browser.
+/// A running browser, as those see it who use it.
+#[derive(Clone)]
 pub struct Chromium {
     /// The wire.
     pub connection: Connection,
@@ -96,18 +98,30 @@ pub struct Chromium {
     pub rung: Rung,
     /// Whether it has a network of its own.
     pub isolation: Isolation,
+    /// Its main process.
+    pub id: u32,
+    /// Its display's main process.
+    pub display_id: Option<u32>,
+}
+
+/// Its processes, as the one sees them who ends them.
+pub struct Body {
+    connection: Connection,
     process: Process,
     display: Option<Display>,
     tasks: JoinSet<()>,
 }
 
+/// What a launch gives: the browser, its processes, and the socket that is its only way out; the proxy must accept on it.
+pub type Launched = (Chromium, Body, TcpListener);
+
 impl Chromium {
-    /// Starts one on a rung. The listener comes back: it is the browser's only way out, and the proxy must accept on it.
+    /// Starts one on a rung.
     pub async fn launch(
         setup: &Setup,
         rung: Rung,
         folder: &RunFolder,
-    ) -> Result<(Self, TcpListener), LaunchError> {
+    ) -> Result<Launched, LaunchError> {
         match Self::launch_speaking(Codec::Cbor, setup, rung, folder).await {
             Err(LaunchError::Silent {
                 reason: CallError::Timeout { .. },
@@ -126,7 +140,7 @@ impl Chromium {
         setup: &Setup,
         rung: Rung,
         folder: &RunFolder,
-    ) -> Result<(Self, TcpListener), LaunchError> {
+    ) -> Result<Launched, LaunchError> {
         let profile = folder.new_profile()?;
         let mut launch = Launch {
             helper: setup.helper.clone(),
@@ -161,13 +175,17 @@ impl Chromium {
         let (process, pipe) = waiting.run(&program)?;
         let mut tasks = JoinSet::new();
         let connection = connect(codec, pipe, &mut tasks)?;
-        let targets = Targets::listen(&connection);
         let mut chromium = Self {
-            connection,
-            targets,
+            targets: Targets::listen(&connection),
+            connection: connection.clone(),
             version: String::new(),
             rung,
             isolation,
+            id: process.id(),
+            display_id: display.as_ref().map(Display::id),
+        };
+        let body = Body {
+            connection,
             process,
             display,
             tasks,
@@ -180,12 +198,12 @@ impl Chromium {
         match chromium.greet(answer).await {
             Ok(version) => chromium.version = version,
             Err(reason) => {
-                let log = chromium.log().tail(10);
-                chromium.end(Duration::ZERO).await;
+                let log = body.log().tail(10);
+                body.end(Duration::ZERO).await;
                 return Err(LaunchError::Silent { reason, log });
             }
         }
-        Ok((chromium, listener))
+        Ok((chromium, body, listener))
     }
 
     /// Asks for the version, attaches to whatever comes to be, and sets the narrow trap for the proxy's question.
@@ -218,20 +236,12 @@ impl Chromium {
         trap.await?;
         Ok(version.product)
     }
+}
 
-    /// The end of what it wrote to standard error.
+impl Body {
+    /// The end of what Chromium wrote to standard error.
     pub fn log(&self) -> Log {
         self.process.log()
-    }
-
-    /// Its main process.
-    pub fn id(&self) -> u32 {
-        self.process.id()
-    }
-
-    /// Its display's main process.
-    pub fn display_id(&self) -> Option<u32> {
-        self.display.as_ref().map(Display::id)
     }
 
     /// Waits until it, its pipe or its display is gone, and says which.

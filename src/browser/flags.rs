@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::rung::Rung;
+use crate::policy::switches::{Features, OwnerSwitches};
 
 /// What a start depends on.
 #[derive(Debug, Clone)]
@@ -20,8 +21,8 @@ pub struct Start<'a> {
     pub cbor: bool,
     /// Chromium's own sandbox.
     pub sandbox: bool,
-    /// What the owner adds: GPU switches, vetted before.
-    pub owner: &'a [String],
+    /// What the owner adds: GPU switches.
+    pub owner: &'a OwnerSwitches,
 }
 
 /// Switches that keep the browser inside the proxy, without the ones that need a value of the run.
@@ -145,14 +146,10 @@ const FEATURES_OFF: &[&str] = &[
 /// Preferences that no switch sets, written into the profile before the start.
 pub const PREFERENCES: &str = r#"{"alternate_error_pages":{"enabled":false},"browser":{"enable_spellchecking":false},"spellcheck":{"dictionaries":[],"dictionary":""},"net":{"network_prediction_options":2},"search":{"suggest_enabled":false},"safebrowsing":{"enabled":false},"signin":{"allowed":false},"webrtc":{"ip_handling_policy":"disable_non_proxied_udp"}}"#;
 
-/// The whole command line.
+/// The whole command line. The owner's words come last, and a later word on a switch takes the place of an earlier one.
 pub fn command_line(start: &Start<'_>) -> Vec<String> {
-    let (mut on, mut off) = (owned(FEATURES_ON), owned(FEATURES_OFF));
-    let mut line: Vec<String> = BOUNDARY
-        .iter()
-        .chain(UNATTENDED)
-        .map(|(switch, _)| (*switch).to_owned())
-        .collect();
+    let fixed = BOUNDARY.iter().chain(UNATTENDED);
+    let mut line: Vec<String> = fixed.map(|(switch, _)| (*switch).to_owned()).collect();
     line.push(format!(
         "--proxy-server=http://127.0.0.1:{}",
         start.proxy_port
@@ -173,45 +170,30 @@ pub fn command_line(start: &Start<'_>) -> Vec<String> {
     if !start.sandbox {
         line.push("--no-sandbox".to_owned());
     }
-    let gpu = start
-        .rung
-        .switches()
-        .iter()
-        .map(|switch| (*switch).to_owned())
-        .chain(start.owner.iter().cloned());
-    for switch in gpu {
-        if let Some(features) = switch.strip_prefix("--enable-features=") {
-            on.extend(features.split(',').map(str::to_owned));
-        } else if let Some(features) = switch.strip_prefix("--disable-features=") {
-            off.extend(features.split(',').map(str::to_owned));
-        } else {
-            replace(&mut line, switch);
-        }
+    for switch in start.rung.switches() {
+        replace(&mut line, (*switch).to_owned());
     }
-    line.push(format!("--enable-features={}", on.join(",")));
-    line.push(format!("--disable-features={}", off.join(",")));
+    for switch in start.owner.switches() {
+        replace(&mut line, switch.clone());
+    }
+    let features = Features::new(FEATURES_ON, FEATURES_OFF)
+        .overlaid(&Features::new(start.rung.features(), &[]))
+        .overlaid(start.owner.features());
+    line.extend(features.to_switches());
     line
 }
 
-/// A later word on the same switch takes the place of an earlier one.
 fn replace(line: &mut Vec<String>, switch: String) {
     let name = switch.split('=').next().unwrap_or_default();
     line.retain(|other| other.split('=').next() != Some(name));
     line.push(switch);
 }
 
-fn owned(features: &[&str]) -> Vec<String> {
-    features
-        .iter()
-        .map(|feature| (*feature).to_owned())
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn line(owner: &[String]) -> Vec<String> {
+    fn line(owner: &[&str]) -> Vec<String> {
         command_line(&Start {
             rung: Rung::SoftwareX,
             proxy_port: 4_711,
@@ -219,34 +201,35 @@ mod tests {
             profile: Path::new("/run/profile"),
             cbor: true,
             sandbox: true,
-            owner,
+            owner: &OwnerSwitches::parse(owner).unwrap(),
         })
     }
 
     #[test]
-    fn features_stand_in_one_list_each() {
-        let line = line(&[
-            "--enable-features=SkiaGraphite".to_owned(),
-            "--use-angle=gl".to_owned(),
-        ]);
-        let on: Vec<_> = line
-            .iter()
-            .filter(|switch| switch.starts_with("--enable-features"))
-            .collect();
-        assert_eq!(
-            on,
-            ["--enable-features=CDPScreenshotNewSurface,Vulkan,SkiaGraphite"]
-        );
-        assert_eq!(
+    fn features_stand_in_one_list_each_and_the_owner_has_the_last_word() {
+        let line = line(&["--enable-features=SkiaGraphite", "--use-angle=gl"]);
+        let count = |start: &str| {
             line.iter()
-                .filter(|switch| switch.starts_with("--disable-features"))
-                .count(),
-            1
+                .filter(|switch| switch.starts_with(start))
+                .count()
+        };
+        assert_eq!(
+            (
+                count("--enable-features="),
+                count("--disable-features="),
+                count("--use-angle=")
+            ),
+            (1, 1, 1)
         );
-        assert!(
-            line.contains(&"--use-angle=gl".to_owned())
-                && !line.contains(&"--use-angle=swiftshader".to_owned())
-        );
+        for switch in [
+            "--enable-features=CDPScreenshotNewSurface,SkiaGraphite,Vulkan",
+            "--use-angle=gl",
+        ] {
+            assert!(
+                line.iter().any(|have| have == switch),
+                "{switch} is not in {line:?}"
+            );
+        }
     }
 
     #[test]
@@ -265,12 +248,8 @@ mod tests {
             "--disable-gpu",
             "--use-gl=egl",
         ] {
-            assert!(
-                !line
-                    .iter()
-                    .any(|have| have == never || have.starts_with(&format!("{never}="))),
-                "{never}"
-            );
+            let named = |have: &String| have == never || have.starts_with(&format!("{never}="));
+            assert!(!line.iter().any(named), "{never}");
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod navigate;
 pub mod observed;
 pub mod page;
 pub mod pipe;
+pub mod probe;
 pub mod rung;
 pub mod spawn;
 pub mod stitch;

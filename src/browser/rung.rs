@@ -80,13 +80,20 @@ impl Rung {
         !matches!(self, Self::SoftwareX | Self::SoftwareHeadless)
     }
 
+    /// Its features.
+    pub fn features(self) -> &'static [&'static str] {
+        match self {
+            Self::HardwareVulkan | Self::HardwareVulkanX | Self::SoftwareX => &["Vulkan"],
+            Self::HardwareGl | Self::HardwareMetal | Self::SoftwareHeadless => &[],
+        }
+    }
+
     /// Its switches. Without `--enable-unsafe-swiftshader` WebGL is gone on a machine without a GPU; `--use-gl=egl`
     /// would turn it off everywhere.
     pub fn switches(self) -> &'static [&'static str] {
         match self {
             Self::HardwareVulkan => &[
                 "--use-angle=vulkan",
-                "--enable-features=Vulkan",
                 "--disable-vulkan-surface",
                 "--enable-unsafe-webgpu",
                 "--ignore-gpu-blocklist",
@@ -94,7 +101,6 @@ impl Rung {
             Self::HardwareVulkanX => &[
                 "--ozone-platform=x11",
                 "--use-angle=vulkan",
-                "--enable-features=Vulkan",
                 "--disable-vulkan-surface",
                 "--enable-unsafe-webgpu",
                 "--ignore-gpu-blocklist",
@@ -113,7 +119,6 @@ impl Rung {
                 "--use-vulkan=swiftshader",
                 "--use-webgpu-adapter=swiftshader",
                 "--enable-unsafe-webgpu",
-                "--enable-features=Vulkan",
             ],
             Self::SoftwareHeadless => &[
                 "--use-angle=swiftshader",
