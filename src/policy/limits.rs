@@ -80,12 +80,14 @@ pub const LINK_CLOSE: Duration = Duration::from_millis(2_500);
 pub const CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// Frames that wait for an app that reads slowly: every call in flight, and replies to its own requests.
 pub const OUTBOX: usize = CALLS_IN_FLIGHT + 28;
-/// Sessions of one embedded relay, held ones included.
-pub const RELAY_SESSIONS: usize = 1_024;
+/// Sessions of one embedded relay, held ones included: each may keep a registration of a whole frame.
+pub const RELAY_SESSIONS: usize = 256;
 /// HTTP connections of one embedded relay; half of the usual 1,024 descriptors of a process.
 pub const RELAY_CONNECTIONS: usize = 512;
 /// Addresses whose upgrades are counted; idle ones are forgotten beyond it.
 pub const RATED_ADDRESSES: usize = 4_096;
+/// Bytes of an agent's request head. With a body of control characters it still makes a frame under [`INBOUND_FRAME`].
+pub const AGENT_HEAD: usize = 64 * KIB;
 /// An agent's request head, and a TLS handshake, must be whole within this.
 pub const AGENT_HEAD_TIME: Duration = Duration::from_secs(10);
 /// An agent's request body must be whole within this.
@@ -218,6 +220,8 @@ const _: () = {
     assert!(BRIEFING_UNITS * 6 + RESUME_UNITS < FRAME_UNITS);
     assert!(TASK_RESULT + RESUME_UNITS < FRAME_UNITS);
     assert!((LIVE_TOKENS + 1) * (TOKEN + 3) + 2 * KIB < RESUME_UNITS);
+    assert!(6 * REQUEST_BODY + 6 * AGENT_HEAD + KIB < INBOUND_FRAME);
+    assert!(CLOSE_GRACE.as_millis() < LINK_CLOSE.as_millis());
     assert!(LINK_CLOSE.as_millis() < SHUTDOWN.as_millis());
     assert!(EVAL_VALUE_MOST < REPLY_UNITS - 256 * KIB);
     assert!(TUNNELS_PER_CONTEXT < TUNNELS);

@@ -10,7 +10,7 @@ use hyper::header::{
     CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -99,7 +99,10 @@ fn upgrade(
     peer: IpAddr,
     request: Request<Incoming>,
 ) -> Result<Answered, Denied> {
-    let accept = accept_key(request.headers()).ok_or(Denied::ExpectedUpgrade)?;
+    let is_get = request.method() == Method::GET;
+    let accept = accept_key(request.headers())
+        .filter(|_| is_get)
+        .ok_or(Denied::ExpectedUpgrade)?;
     if !relay.rate.admit(peer) {
         return Err(Denied::RateLimited);
     }
@@ -132,7 +135,15 @@ fn switching(accept: HeaderValue) -> Answered {
 /// What proves to the app that this is a WebSocket server; `None` where the request asks for none.
 fn accept_key(headers: &HeaderMap) -> Option<HeaderValue> {
     let get = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
-    let asks = is_upgrade(headers) && get(SEC_WEBSOCKET_VERSION) == Some(b"13");
+    let connection = headers
+        .get(CONNECTION)
+        .and_then(|value| value.to_str().ok());
+    let changes = connection.is_some_and(|tokens| {
+        tokens
+            .split(',')
+            .any(|token| token.trim().eq_ignore_ascii_case("upgrade"))
+    });
+    let asks = changes && is_upgrade(headers) && get(SEC_WEBSOCKET_VERSION) == Some(b"13");
     let key = get(SEC_WEBSOCKET_KEY).filter(|_| asks)?;
     HeaderValue::from_str(&derive_accept_key(key)).ok()
 }

@@ -1,6 +1,7 @@
 //! Connections in, requests out of them; and the sweep of expired sessions.
 
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,14 +80,20 @@ where
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits::AGENT_HEAD_TIME)
+        .max_buf_size(limits::AGENT_HEAD)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
-    tokio::select! {
-        served = connection => if let Err(error) = served {
-            tracing::debug!(%error, "a connection broke");
-        },
-        // Sockets say goodbye themselves; an agent that waits for a reply would not get one any more.
-        () = closing.cancelled() => {}
+    let mut connection = pin!(connection);
+    let served = tokio::select! {
+        served = &mut connection => served,
+        () = closing.cancelled() => {
+            // Calls in flight fail as their apps are hung up on, and their agents are still told so.
+            connection.as_mut().graceful_shutdown();
+            timeout(limits::CLOSE_GRACE, connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection broke");
     }
 }
 

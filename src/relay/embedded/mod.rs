@@ -118,7 +118,7 @@ impl EmbeddedRelay {
         self.address
     }
 
-    /// The address that an app on this machine connects to.
+    /// The address that an app on this machine connects to. One with a certificate is reached under its own name.
     #[must_use]
     pub fn local_address(&self) -> RelayAddress {
         RelayAddress::local(self.address)

@@ -15,7 +15,7 @@ pub(super) struct Registry {
     waiting: Mutex<HashMap<SessionId, usize>>,
 }
 
-/// No room for another session.
+/// No room for another session: the apps of all are there.
 #[derive(Debug)]
 pub(super) struct Full;
 
@@ -28,11 +28,17 @@ impl Registry {
         }
     }
 
-    /// Enters a new session.
+    /// Enters a new session. Where there are too many, the one whose app has been away the longest has to go.
     pub(super) fn enter(&self, session: &Arc<Session>) -> Result<(), Full> {
         let mut sessions = lock(&self.sessions);
         if sessions.len() >= limits::RELAY_SESSIONS {
-            return Err(Full);
+            let held = sessions
+                .values()
+                .filter_map(|session| Some((session.away()?, session.id)));
+            let (_, longest) = held.max_by_key(|(away, _)| *away).ok_or(Full)?;
+            if let Some(session) = sessions.remove(&longest) {
+                session.end();
+            }
         }
         sessions.insert(session.id, Arc::clone(session));
         Ok(())

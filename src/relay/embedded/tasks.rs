@@ -31,7 +31,8 @@ impl Tasks {
     pub(super) fn complete(&mut self, id: &str, answer: Answer) {
         let well_formed = answer.status.is_some() && answer.fits_a_task();
         if let Some(task) = self.0.get_mut(id).filter(|_| well_formed) {
-            *task = Some(answer);
+            // A slice would keep its whole frame alive for as long as nobody polls.
+            *task = Some(answer.detached());
         }
     }
 

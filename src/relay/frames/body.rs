@@ -147,6 +147,20 @@ impl Answer {
         }
     }
 
+    /// The same without the frame that it came in.
+    pub(in crate::relay) fn detached(self) -> Self {
+        let copy = |bytes: Bytes| Bytes::copy_from_slice(&bytes);
+        let body = match self.body {
+            AnswerBody::None => AnswerBody::None,
+            AnswerBody::Json(json) => AnswerBody::Json(copy(json)),
+            AnswerBody::Text { content_type, text } => AnswerBody::Text {
+                content_type,
+                text: copy(text),
+            },
+        };
+        Self { body, ..self }
+    }
+
     /// Whether a task's answer is small enough to be stored.
     pub(in crate::relay) fn fits_a_task(&self) -> bool {
         match &self.body {

@@ -7,6 +7,8 @@ use serde_json::value::RawValue;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::app::Id;
+use crate::policy::limits;
+use crate::relay::units::cut;
 use crate::relay::wire::{self, Fields, Object, Parsed};
 
 /// The reply to a registration or a resume that succeeded.
@@ -177,7 +179,7 @@ impl<'a> RelayFrame<'a> {
                 headers: fields.raw("headers").map(read_headers).unwrap_or_default(),
             },
             "register_reply" if fields.is_true("ok") => Self::Registered {
-                session: fields.text("sessionId")?,
+                session: fields.text("sessionId").filter(|id| is_name(id))?,
                 // Relays of before resume give none.
                 secret: fields.text("resumeSecret").unwrap_or_default(),
                 resumed: fields.is_true("resumed"),
@@ -206,10 +208,17 @@ fn read_reply(kind: &str, fields: &Fields<'_>) -> Option<Result<ReplyValue, Wire
         "list_agent_tokens_reply" if fields.raw("tokens").is_some() => {
             Ok(ReplyValue::Listed(read_tokens(fields)))
         }
-        "mint_agent_token_reply" if ok => Ok(ReplyValue::Minted {
-            token: fields.text("token")?.into(),
-            label: fields.text("label").unwrap_or_default().into(),
-        }),
+        "mint_agent_token_reply" if ok => match fields.text("token").filter(|token| is_name(token))
+        {
+            Some(token) => Ok(ReplyValue::Minted {
+                token: token.into(),
+                label: fields.text("label").unwrap_or_default().into(),
+            }),
+            None => Err(WireError {
+                code: "protocol_error".into(),
+                message: "a malformed token".into(),
+            }),
+        },
         "update_tools_reply" if ok => Ok(ReplyValue::Updated),
         kind if kind.ends_with("_reply") => Err(WireError::read(fields)),
         _ => return None,
@@ -222,7 +231,7 @@ fn read_tokens(fields: &Fields<'_>) -> Vec<ListedToken> {
         .and_then(|raw| serde_json::from_str::<Vec<Fields<'_>>>(raw.get()).ok());
     let read = |token: &Fields<'_>| {
         Some(ListedToken {
-            token: token.text("token")?.into(),
+            token: token.text("token").filter(|token| is_name(token))?.into(),
             label: token.text("label").unwrap_or_default().into(),
             minted_at: token
                 .integer("mintedAt")
@@ -233,6 +242,12 @@ fn read_tokens(fields: &Fields<'_>) -> Vec<ListedToken> {
     list.unwrap_or_default().iter().filter_map(read).collect()
 }
 
+/// Session ids and tokens become parts of addresses.
+fn is_name(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=limits::TOKEN).contains(&text.len()) && text.bytes().all(allowed)
+}
+
 fn read_headers(raw: &RawValue) -> BTreeMap<String, String> {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
@@ -240,7 +255,9 @@ fn read_headers(raw: &RawValue) -> BTreeMap<String, String> {
 impl WireError {
     fn read(fields: &Fields<'_>) -> Self {
         let error = fields.raw("error").and_then(Fields::of).unwrap_or_default();
-        let text = |name| error.text(name).map(String::from).unwrap_or_default();
+        // Shown to the owner, and so not at any length.
+        let text =
+            |name| cut(&error.text(name).unwrap_or_default(), limits::LABEL_UNITS).to_owned();
         Self {
             code: text("code"),
             message: text("message"),

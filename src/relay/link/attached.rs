@@ -27,6 +27,8 @@ pub(super) enum Left {
     Lost(Trouble),
     /// For good.
     Ending(Ending),
+    /// We closed it, and the relay did not notice.
+    Unheard,
 }
 
 /// A session on its connection.
@@ -58,20 +60,24 @@ impl<'r> Attached<'r> {
             _ = &mut writer => Left::Lost(Trouble::Cut("it takes no more data".into())),
         };
         let farewell = match &left {
-            Left::Ending(_) => pump::close(1000, "done"),
+            Left::Ending(_) | Left::Unheard => pump::close(1000, "done"),
             Left::Lost(_) => pump::close(4000, "reconnecting"),
         };
         let _ = attached.out.try_send(farewell);
-        let said = matches!(left, Left::Ending(Ending::Closed));
         attached.give_up();
-        // A lost connection is cut: waiting for its other end could take for ever.
-        if said && let Ok(Some(_sink)) = timeout(limits::CLOSE_GRACE, writer).await {
-            let _ = timeout(limits::CLOSE_GRACE, async {
-                while inbound.next().await.is_some() {}
-            })
-            .await;
+        if !matches!(left, Left::Ending(Ending::Closed)) {
+            // A lost connection is cut: waiting for its other end could take for ever.
+            return left;
         }
-        left
+        let goodbye = async {
+            writer.await;
+            while inbound.next().await.is_some() {}
+        };
+        match timeout(limits::CLOSE_GRACE, goodbye).await {
+            Ok(()) => left,
+            // Nobody hears us on this connection, and the session would be held.
+            Err(_) => Left::Unheard,
+        }
     }
 
     /// What could not be done while the relay was away.
@@ -100,9 +106,9 @@ impl<'r> Attached<'r> {
                     Some(command) => self.command(command),
                     None => return Left::Ending(Ending::Closed),
                 },
-                (task, frame) = kept.unsent(), if has_room => {
+                (serial, frame) = kept.unsent(), if has_room => {
                     self.send(frame);
-                    kept.sent(&task);
+                    kept.sent(serial);
                 }
                 () = sleep_until(beat_at) => self.beat(),
             }

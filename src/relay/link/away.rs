@@ -82,7 +82,7 @@ impl Runner {
     /// Ends the held session, so that no link of it waits a day for nothing. Within the time that closing may take.
     pub(super) async fn finished(&mut self, ending: Ending) -> Ending {
         if let (Ending::Closed, Some(identity)) = (&ending, self.identity.take()) {
-            let limit = limits::LINK_CLOSE - limits::CLOSE_GRACE / 2;
+            let limit = limits::LINK_CLOSE - limits::CLOSE_GRACE;
             if timeout(limit, self.end(&identity)).await != Ok(true) {
                 tracing::info!(
                     "the relay could not be told that the session is over; it ends with the relay's hold"

@@ -183,6 +183,8 @@ pub struct Link {
     status: watch::Receiver<LinkStatus>,
     kept: Arc<KeptAnswers>,
     closing: CancellationToken,
+    /// Ends the task where it stands, when closing takes too long.
+    cut: CancellationToken,
     tasks: TaskTracker,
     /// How long a request may take, the wait for a relay that is away included.
     patience: Duration,
@@ -201,6 +203,7 @@ impl Link {
             status: status_seen,
             kept: Arc::new(KeptAnswers::default()),
             closing: CancellationToken::new(),
+            cut: CancellationToken::new(),
             tasks: TaskTracker::new(),
             patience: config.timing.connect + config.timing.answer,
         };
@@ -212,7 +215,8 @@ impl Link {
             Arc::clone(&link.kept),
             link.closing.clone(),
         );
-        link.tasks.spawn(runner.run());
+        link.tasks
+            .spawn(link.cut.clone().run_until_cancelled_owned(runner.run()));
         link.tasks.close();
         (link, heard)
     }
@@ -310,6 +314,8 @@ impl Link {
             .is_err()
         {
             tracing::warn!("the relay did not let go in time");
+            self.cut.cancel();
+            self.tasks.wait().await;
         }
     }
 

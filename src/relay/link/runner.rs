@@ -112,6 +112,7 @@ impl Runner {
                     match self.up(registered).await {
                         Left::Lost(trouble) => trouble,
                         Left::Ending(ending) => return ending,
+                        Left::Unheard => return self.finished(Ending::Closed).await,
                     }
                 }
                 Err(Failed::Trouble(trouble)) => trouble,
