@@ -10,6 +10,8 @@
     reason = "tests open connections and start tasks of their own"
 )]
 
+pub mod fake;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -17,7 +19,9 @@ use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use gpu_browser::relay::embedded::{EmbeddedRelay, RelayConfig};
 use gpu_browser::relay::frames::Body;
-use gpu_browser::relay::link::{Call, Link, LinkConfig, LinkEvent, LinkTiming, Minted, Reply};
+use gpu_browser::relay::link::{
+    Call, Ending, Link, LinkConfig, LinkEvent, LinkTiming, Minted, Reply, Trouble,
+};
 use gpu_browser::relay::registration::{Registration, ToolSpec};
 use http_body_util::{BodyExt as _, Full};
 use hyper::header::HOST;
@@ -356,4 +360,25 @@ pub fn plain(call: &Call, text: impl Into<String>) -> Reply {
 /// The path of a link's tool at its relay.
 pub fn tool(minted: &Minted, path: &str) -> String {
     format!("/v1/t/{}{path}", minted.token)
+}
+
+/// Waits until the link is away: why.
+pub async fn away(events: &mut mpsc::Receiver<LinkEvent>) -> Trouble {
+    loop {
+        match soon(events.recv()).await.expect("the link goes on") {
+            LinkEvent::Away { reason, .. } => return reason,
+            LinkEvent::Ended(ending) => panic!("{ending}"),
+            _ => {}
+        }
+    }
+}
+
+/// Waits until the link has ended: why.
+pub async fn ended(events: &mut mpsc::Receiver<LinkEvent>) -> Ending {
+    loop {
+        if let LinkEvent::Ended(ending) = soon(events.recv()).await.expect("the link tells its end")
+        {
+            return ending;
+        }
+    }
 }

@@ -71,7 +71,11 @@ impl<'r> Attached<'r> {
         }
         let goodbye = async {
             writer.await;
-            while inbound.next().await.is_some() {}
+            // Until the relay's own close frame, or the end of what it sends.
+            while !matches!(
+                inbound.next().await,
+                None | Some(Ok(Message::Close(_)) | Err(_))
+            ) {}
         };
         match timeout(limits::CLOSE_GRACE, goodbye).await {
             Ok(()) => left,
