@@ -65,8 +65,8 @@ async fn call(relay: &Relay, session: &Session, asked: Asked) -> Result<Answered
     let outcome = session.call(asked)?;
     match timeout(limit, outcome).await {
         Ok(Ok(outcome)) => Ok(to_call(outcome)),
-        // Its place was given up: the app went away.
-        Ok(Err(_)) => Err(Denied::Offline(session.away())),
+        // Whoever gives up a place says why; only the end of the relay itself does not.
+        Ok(Err(_)) => Err(Denied::Offline(None)),
         Err(_) => Err(Denied::Timeout(limit)),
     }
 }

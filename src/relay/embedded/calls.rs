@@ -62,12 +62,9 @@ impl Calls {
     /// Whether all places are taken.
     pub(super) fn is_full(&mut self) -> bool {
         let now = Instant::now();
-        while self
-            .waiting
-            .front()
-            .is_some_and(|first| first.deadline <= now)
-        {
-            self.waiting.pop_front();
+        let late = self.waiting.partition_point(|waiting| waiting.deadline <= now);
+        for waiting in self.waiting.drain(..late) {
+            waiting.end(Denied::Timeout(self.timeout));
         }
         self.waiting.len() >= limits::CALLS_IN_FLIGHT
     }
@@ -94,12 +91,25 @@ impl Calls {
             .binary_search_by_key(&number, |waiting| waiting.number)
             .ok()?;
         let waiting = self.waiting.remove(place)?;
-        (waiting.deadline > Instant::now()).then_some(waiting.reply)
+        if waiting.deadline <= Instant::now() {
+            waiting.end(Denied::Timeout(self.timeout));
+            return None;
+        }
+        Some(waiting.reply)
     }
 
-    /// Gives up all of them; their agents learn that the app is away.
-    pub(super) fn fail_all(&mut self) {
-        self.waiting.clear();
+    /// Gives up all of them; their agents learn how long the app has been away, if it may come back.
+    pub(super) fn fail_all(&mut self, away: Option<Duration>) {
+        for waiting in self.waiting.drain(..) {
+            waiting.end(Denied::Offline(away));
+        }
+    }
+}
+
+impl Waiting {
+    fn end(self, denied: Denied) {
+        // The agent may have hung up.
+        let _ = self.reply.send(Outcome::Denied(denied));
     }
 }
 

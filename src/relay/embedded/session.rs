@@ -111,7 +111,7 @@ impl Session {
         if let Line::Live { dismiss, .. } = std::mem::replace(&mut state.line, line) {
             let _ = dismiss.send(Farewell::REPLACED);
         }
-        state.calls.fail_all();
+        state.calls.fail_all(Some(Duration::ZERO));
         Attached {
             number: state.attachment,
             dismissed,
@@ -134,7 +134,7 @@ impl Session {
             state.line = Line::Held {
                 since: Instant::now(),
             };
-            state.calls.fail_all();
+            state.calls.fail_all(Some(Duration::ZERO));
         }
     }
 
@@ -149,7 +149,7 @@ impl Session {
         if let Line::Live { dismiss, .. } = std::mem::replace(&mut state.line, Line::Ended) {
             let _ = dismiss.send(Farewell::DONE);
         }
-        state.calls.fail_all();
+        state.calls.fail_all(None);
         state.links.clear();
     }
 

@@ -102,7 +102,7 @@ impl<'r> Attached<'r> {
         loop {
             let dead_at = self.last_inbound + self.runner.config.timing.liveness;
             let beat_at = self.beat_at();
-            let has_room = self.out.capacity() > 1 && self.requests.has_room();
+            let has_room = self.has_room();
             tokio::select! {
                 () = self.runner.closing.cancelled() => return Left::Ending(Ending::Closed),
                 heard = pump::hear(inbound, dead_at) => if let Some(left) = self.heard(heard) { return left },
@@ -111,10 +111,29 @@ impl<'r> Attached<'r> {
                     None => return Left::Ending(Ending::Closed),
                 },
                 (serial, frame) = kept.unsent(), if has_room => {
-                    self.send(frame);
-                    kept.sent(serial);
+                    // A task begins with its call's reply, which was queued before; the relay drops an answer that
+                    // overtakes it.
+                    self.drain_commands();
+                    if self.has_room() {
+                        self.send(frame);
+                        kept.sent(serial);
+                    }
                 }
                 () = sleep_until(beat_at) => self.beat(),
+            }
+        }
+    }
+
+    /// Whether a command or an answer can be sent. The last place is the heartbeat's.
+    fn has_room(&self) -> bool {
+        self.out.capacity() > 1 && self.requests.has_room()
+    }
+
+    fn drain_commands(&mut self) {
+        while self.has_room() {
+            match self.runner.commands.try_recv() {
+                Ok(command) => self.command(command),
+                Err(_) => return,
             }
         }
     }
