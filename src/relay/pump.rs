@@ -2,7 +2,7 @@
 
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_tungstenite::WebSocketStream;
@@ -99,10 +99,8 @@ where
     };
     let mut stream = socket.into_inner();
     let _ = timeout(limits::CLOSE_GRACE, async {
-        let mut scrap = [0; 16 * limits::KIB];
         stream.shutdown().await?;
-        while stream.read(&mut scrap).await? > 0 {}
-        std::io::Result::Ok(())
+        tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
     })
     .await;
 }

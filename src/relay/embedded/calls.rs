@@ -62,7 +62,9 @@ impl Calls {
     /// Whether all places are taken.
     pub(super) fn is_full(&mut self) -> bool {
         let now = Instant::now();
-        let late = self.waiting.partition_point(|waiting| waiting.deadline <= now);
+        let late = self
+            .waiting
+            .partition_point(|waiting| waiting.deadline <= now);
         for waiting in self.waiting.drain(..late) {
             waiting.end(Denied::Timeout(self.timeout));
         }

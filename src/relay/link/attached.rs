@@ -90,7 +90,7 @@ impl<'r> Attached<'r> {
             self.ask(Asked::MintAgain { old }, |id| frames::mint(id, &label));
         }
         for token in std::mem::take(&mut self.runner.revoked) {
-            self.revoke(token, None);
+            self.revoke(&token, None);
         }
         for command in std::mem::take(&mut self.runner.postponed) {
             self.command(command);
@@ -223,7 +223,7 @@ impl<'r> Attached<'r> {
             Command::Mint { label, answered } => {
                 self.ask(Asked::Mint { answered }, |id| frames::mint(id, &label));
             }
-            Command::Revoke { token, answered } => self.revoke(token, Some(answered)),
+            Command::Revoke { token, answered } => self.revoke(&token, Some(answered)),
             Command::List { answered } => self.ask(Asked::List { answered }, frames::list),
             Command::Update {
                 tools,
@@ -252,15 +252,13 @@ impl<'r> Attached<'r> {
         }
     }
 
-    pub(super) fn revoke(&mut self, token: String, answered: Option<Answered<bool>>) {
-        self.runner.ledger.remove(&token);
-        self.ask(
-            Asked::Revoke {
-                token: token.clone(),
-                answered,
-            },
-            |id| frames::revoke(id, &token),
-        );
+    pub(super) fn revoke(&mut self, token: &str, answered: Option<Answered<bool>>) {
+        self.runner.ledger.remove(token);
+        let asked = Asked::Revoke {
+            token: token.to_owned(),
+            answered,
+        };
+        self.ask(asked, |id| frames::revoke(id, token));
     }
 
     fn ask(&mut self, asked: Asked, frame: impl FnOnce(&str) -> Result<Frame, TooLarge>) {

@@ -17,7 +17,7 @@ impl Attached<'_> {
             }
             (Asked::MintAgain { old }, Ok(ReplyValue::Minted { token, .. })) => {
                 if !self.runner.ledger.replace(&old, Some(token.clone())) {
-                    self.revoke(token, None);
+                    self.revoke(&token, None);
                 }
                 self.report();
             }
@@ -74,7 +74,7 @@ impl Attached<'_> {
         };
         match answered.send(Ok(minted)) {
             Ok(()) => self.runner.ledger.add(token, label),
-            Err(_) => self.revoke(token, None),
+            Err(_) => self.revoke(&token, None),
         }
     }
 
@@ -118,7 +118,7 @@ pub(super) fn fail(asked: Asked, error: &LinkError) {
         Asked::List { answered } => drop(answered.send(Err(error.clone()))),
         Asked::Update { answered, .. } => drop(answered.send(Err(error.clone()))),
         Asked::Revoke { answered, .. } => {
-            drop(answered.map(|answered| answered.send(Err(error.clone()))))
+            drop(answered.map(|answered| answered.send(Err(error.clone()))));
         }
         Asked::MintAgain { .. } => {}
     }
