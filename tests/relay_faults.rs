@@ -299,3 +299,29 @@ async fn more_calls_than_the_owner_takes_are_refused_at_once() {
     let first = called(&mut events).await;
     assert_eq!(first.path, "/echo");
 }
+
+#[tokio::test]
+async fn a_slow_line_that_still_carries_pictures_is_not_given_up() {
+    const LIVENESS: Duration = Duration::from_secs(1);
+    let relay = FakeRelay::bind().await;
+    let mut config = link_config(relay.address);
+    config.timing.liveness = LIVENESS;
+    let (link, mut events) = Link::open(config);
+    let mut socket = relay.welcome().await;
+    up(&mut events).await;
+    socket.call("c1").await;
+    let call = called(&mut events).await;
+    let picture = plain(&call, "x".repeat(3_000_000));
+    for _ in 0..12 {
+        link.reply(&picture).unwrap();
+    }
+    // The relay says nothing for longer than it may be silent, but it goes on reading.
+    let begin = std::time::Instant::now();
+    while begin.elapsed() < LIVENESS * 3 / 2 {
+        tokio::time::sleep(LIVENESS / 5).await;
+        socket.frame_of("tool_reply").await;
+    }
+    assert!(matches!(link.status().state, LinkState::Up { .. }));
+    // When it does not even read any more, it is.
+    assert_eq!(away(&mut events).await, Trouble::Silent(LIVENESS));
+}

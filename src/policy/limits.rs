@@ -68,6 +68,8 @@ pub const BACKOFF_FIRST: Duration = Duration::from_secs(1);
 pub const BACKOFF_JITTER_PERCENT: u32 = 25;
 /// Name, TCP, TLS and upgrade must be done within this.
 pub const RELAY_CONNECT: Duration = Duration::from_secs(10);
+/// Bytes of a frame whose writing takes time on a slow line, and so shows that the other end is there.
+pub const SLOW_FRAME: usize = 64 * KIB;
 /// Commands and replies that wait for the link's task: every call in flight, and room for the owner's commands.
 pub const LINK_QUEUE: usize = 2 * CALLS_IN_FLIGHT;
 /// Events that wait for the link's owner; the last [`LINK_EVENT_RESERVE`] places are kept from calls.
@@ -92,6 +94,8 @@ pub const AGENT_HEAD: usize = 64 * KIB;
 pub const AGENT_HEAD_TIME: Duration = Duration::from_secs(10);
 /// An agent's request body must be whole within this.
 pub const AGENT_BODY_TIME: Duration = Duration::from_secs(60);
+/// An agent or an app that takes not one byte for this long is hung up on.
+pub const WRITE_STALL: Duration = Duration::from_secs(60);
 /// Bytes of a refused body that are still read, so that the agent reads its 413 and not a reset connection.
 pub const REFUSED_BODY: usize = 16 * MIB;
 /// Seconds that an agent is told to wait for an app that is away.

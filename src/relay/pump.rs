@@ -53,10 +53,11 @@ where
 }
 
 /// Writes what is queued, flushing once the queue is empty; a close frame is the last. Gives the sink back where it is
-/// still whole, and `None` where the connection broke.
+/// still whole, and `None` where the connection broke. `written` hears the size of each message that the system took.
 pub(super) async fn write<S, T>(
     mut sink: Outbound<S>,
     mut queue: mpsc::Receiver<T>,
+    written: impl Fn(usize),
 ) -> Option<Outbound<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -67,7 +68,9 @@ where
         while let Some(item) = next {
             let message = item.into();
             let is_last = message.is_close();
+            let size = message.len();
             sink.feed(message).await.ok()?;
+            written(size);
             if is_last {
                 sink.flush().await.ok()?;
                 return Some(sink);

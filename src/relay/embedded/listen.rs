@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use super::stall::Unstalled;
 use super::{Relay, http};
 use crate::policy::limits;
 
@@ -81,7 +82,7 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(limits::AGENT_HEAD_TIME)
         .max_buf_size(limits::AGENT_HEAD)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(Unstalled::new(stream)), service)
         .with_upgrades();
     let mut connection = pin!(connection);
     let served = tokio::select! {

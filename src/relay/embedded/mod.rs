@@ -23,6 +23,7 @@ mod rate;
 mod registry;
 mod session;
 mod socket;
+mod stall;
 mod tasks;
 mod tls;
 

@@ -57,7 +57,7 @@ pub(super) fn socket_config() -> WebSocketConfig {
 pub(super) async fn serve(relay: &Arc<Relay>, socket: Socket, wanted: Option<SessionId>) {
     let (sink, mut inbound) = socket.split();
     let (outbox, queue) = mpsc::channel(limits::OUTBOX);
-    let mut writer = pin!(pump::write(sink, queue));
+    let mut writer = pin!(pump::write(sink, queue, |_| {}));
     let farewell = tokio::select! {
         farewell = live(relay, &mut inbound, &outbox, wanted) => farewell,
         _ = &mut writer => return,

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
@@ -37,6 +37,8 @@ pub(super) struct Attached<'r> {
     out: mpsc::Sender<Message>,
     requests: Requests,
     last_inbound: Instant,
+    /// When the last large frame was written: a slow line that takes minutes for a picture is not dead.
+    written: watch::Receiver<Instant>,
     last_beat: Instant,
 }
 
@@ -45,13 +47,20 @@ impl<'r> Attached<'r> {
     pub(super) async fn serve(runner: &'r mut Runner, socket: Socket) -> Left {
         let (sink, mut inbound) = socket.split();
         let (out, queue) = mpsc::channel(limits::LINK_QUEUE);
-        let mut writer = pin!(pump::write(sink, queue));
+        let (progress, written) = watch::channel(Instant::now());
+        let mut writer = pin!(pump::write(sink, queue, |bytes| {
+            // Small frames vanish into the system's buffers even where the other end is gone.
+            if bytes >= limits::SLOW_FRAME {
+                progress.send_replace(Instant::now());
+            }
+        }));
         let now = Instant::now();
         let mut attached = Attached {
             runner,
             out,
             requests: Requests::default(),
             last_inbound: now,
+            written,
             last_beat: now,
         };
         attached.catch_up();
@@ -100,7 +109,7 @@ impl<'r> Attached<'r> {
     async fn live(&mut self, inbound: &mut pump::Inbound<Box<dyn Stream>>) -> Left {
         let kept = Arc::clone(&self.runner.kept);
         loop {
-            let dead_at = self.last_inbound + self.runner.config.timing.liveness;
+            let dead_at = self.dead_at();
             let beat_at = self.beat_at();
             let has_room = self.has_room();
             tokio::select! {
@@ -126,7 +135,7 @@ impl<'r> Attached<'r> {
 
     /// Whether a command or an answer can be sent. The last place is the heartbeat's.
     fn has_room(&self) -> bool {
-        self.out.capacity() > 1 && self.requests.has_room()
+        self.out.capacity() > 1
     }
 
     fn drain_commands(&mut self) {
@@ -136,6 +145,10 @@ impl<'r> Attached<'r> {
                 Err(_) => return,
             }
         }
+    }
+
+    fn dead_at(&self) -> Instant {
+        self.last_inbound.max(*self.written.borrow()) + self.runner.config.timing.liveness
     }
 
     fn beat_at(&self) -> Instant {
@@ -155,6 +168,8 @@ impl<'r> Attached<'r> {
                 self.frame(&text);
                 None
             }
+            // A large frame may have been written meanwhile.
+            Heard::Silence if self.dead_at() > Instant::now() => None,
             Heard::Silence => Some(Left::Lost(Trouble::Silent(liveness))),
             Heard::TooLarge => Some(Left::Lost(Trouble::FrameTooLarge)),
             Heard::Broken(cause) => Some(Left::Lost(Trouble::Cut(cause))),
@@ -262,6 +277,9 @@ impl<'r> Attached<'r> {
     }
 
     fn ask(&mut self, asked: Asked, frame: impl FnOnce(&str) -> Result<Frame, TooLarge>) {
+        if !self.requests.has_room() {
+            return fail(asked, &LinkError::Busy);
+        }
         let id = self.requests.add(asked);
         match frame(&id) {
             Ok(frame) => self.send(frame),

@@ -236,6 +236,10 @@ impl Link {
     /// # Errors
     /// Where the link has ended.
     pub async fn revoke(&self, token: &str) -> Result<bool, LinkError> {
+        if token.len() > limits::TOKEN {
+            // No relay made it; and what is noted for a resume must fit into its frame.
+            return Ok(false);
+        }
         let token = token.to_owned();
         self.ask(|answered| Command::Revoke { token, answered })
             .await

@@ -29,6 +29,17 @@ pub(super) enum Asked {
     },
 }
 
+impl Asked {
+    fn is_awaited(&self) -> bool {
+        match self {
+            Self::Mint { answered } => !answered.is_closed(),
+            Self::List { answered } => !answered.is_closed(),
+            Self::Update { answered, .. } => !answered.is_closed(),
+            Self::Revoke { .. } | Self::MintAgain { .. } => true,
+        }
+    }
+}
+
 /// The requests of one connection, by their ids.
 #[derive(Default)]
 pub(super) struct Requests {
@@ -37,8 +48,12 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Whether another one may be sent; a relay that never replies must not make us remember without end.
-    pub(super) fn has_room(&self) -> bool {
+    /// Whether another one may be sent; a relay that never replies must not make us remember without end. Those that
+    /// nobody waits for any more go first.
+    pub(super) fn has_room(&mut self) -> bool {
+        if self.waiting.len() >= limits::LINK_QUEUE {
+            self.waiting.retain(|_, asked| asked.is_awaited());
+        }
         self.waiting.len() < limits::LINK_QUEUE
     }
 
