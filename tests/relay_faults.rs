@@ -263,7 +263,7 @@ async fn task_answers_are_sent_again_after_every_reconnect_and_late_replies_are_
 }
 
 #[tokio::test]
-async fn a_relay_that_does_not_read_makes_replies_refused_and_not_kept() {
+async fn a_relay_that_does_not_read_makes_replies_refused_until_it_reads_again() {
     let relay = FakeRelay::bind().await;
     let (link, mut events) = Link::open(link_config(relay.address));
     let mut socket = relay.welcome().await;
@@ -271,15 +271,22 @@ async fn a_relay_that_does_not_read_makes_replies_refused_and_not_kept() {
     socket.call("c1").await;
     let call = called(&mut events).await;
     let reply = plain(&call, "x".repeat(64 * 1024));
+    let mut accepted = 0;
     let refused = soon(async {
         loop {
-            if let Err(error) = link.reply(&reply) {
-                return error;
+            match link.reply(&reply) {
+                Ok(()) => accepted += 1,
+                Err(error) => return error,
             }
             tokio::task::yield_now().await;
         }
     });
     assert_eq!(refused.await, LinkError::Busy);
+    for _ in 0..accepted {
+        socket.frame_of("tool_reply").await;
+    }
+    link.reply(&plain(&call, "last")).unwrap();
+    assert_eq!(socket.frame_of("tool_reply").await["body"], "last");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The frames of the protocol, as types.
 //!
 //! A WebSocket between app and relay carries JSON objects with a `type`; a request carries an `id` that its reply repeats.
-//! [`app`] has what an app sends, [`relay`] what a relay sends, each with its writer and its reader side by side, so that
+//! `app` has what an app sends, `relay` what a relay sends, each with its writer and its reader side by side, so that
 //! the two ends cannot drift apart.
 
 pub(super) mod app;

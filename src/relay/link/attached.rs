@@ -21,6 +21,9 @@ use crate::relay::frames::relay::{self, RelayFrame};
 use crate::relay::frames::{Body, Frame, TooLarge};
 use crate::relay::pump::{self, Heard};
 
+/// Places that must be free before a command is taken: its own, and one for the heartbeat.
+const ROOM: usize = 2;
+
 /// How a connection ended.
 pub(super) enum Left {
     /// It is to be opened again.
@@ -107,7 +110,7 @@ impl<'r> Attached<'r> {
     }
 
     async fn live(&mut self, inbound: &mut pump::Inbound<Box<dyn Stream>>) -> Left {
-        let kept = Arc::clone(&self.runner.kept);
+        let (kept, out) = (Arc::clone(&self.runner.kept), self.out.clone());
         loop {
             let dead_at = self.dead_at();
             let beat_at = self.beat_at();
@@ -128,6 +131,8 @@ impl<'r> Attached<'r> {
                         kept.sent(serial);
                     }
                 }
+                // Wakes this loop when the writer has made room again.
+                _ = out.reserve_many(ROOM), if !has_room => {}
                 () = sleep_until(beat_at) => self.beat(),
             }
         }
@@ -135,7 +140,7 @@ impl<'r> Attached<'r> {
 
     /// Whether a command or an answer can be sent. The last place is the heartbeat's.
     fn has_room(&self) -> bool {
-        self.out.capacity() > 1
+        self.out.capacity() >= ROOM
     }
 
     fn drain_commands(&mut self) {

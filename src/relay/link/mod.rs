@@ -7,7 +7,7 @@
 //! ```
 //!
 //! One task owns the connection and everything that is known of the session; a [`Link`] only puts commands into its queue.
-//! Whatever goes out is a [`Frame`](super::frames::Frame), measured when it was made.
+//! Whatever goes out is a [`Frame`], measured when it was made.
 
 mod attached;
 mod away;
