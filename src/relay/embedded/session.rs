@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -201,8 +202,12 @@ impl Session {
         if !state.app.has(&asked.method, &asked.path) {
             return Err(Denied::NotFound("no tool with this method and path"));
         }
-        // Full only where the app does not read: calls that timed out still wait for it.
-        let place = outbox.try_reserve().map_err(|_| Denied::TooManyInflight)?;
+        let place = outbox.try_reserve().map_err(|error| match error {
+            // The app does not read: calls that timed out still wait for it.
+            TrySendError::Full(()) => Denied::TooManyInflight,
+            // Its connection has just broken, and its socket is about to notice.
+            TrySendError::Closed(()) => Denied::Offline(Some(Duration::ZERO)),
+        })?;
         let (id, outcome) = state.calls.begin();
         let Asked {
             method,
