@@ -54,6 +54,57 @@ pub const BACKOFF_CAP: Duration = Duration::from_secs(30);
 /// Task answers kept and sent again after every reconnect.
 pub const KEPT_TASK_ANSWERS: usize = 100;
 
+// --- The two ends of the relay protocol: numbers of our own, enforced by `relay`.
+
+/// Bytes of one frame from an app: a UTF-16 unit takes at most three in UTF-8, so that more is surely too large.
+pub const FRAME_BYTES: usize = 3 * FRAME_UNITS;
+/// UTF-16 units that a registration leaves free in a frame for a resume's secret and [`LIVE_TOKENS`] revoked tokens.
+pub const RESUME_UNITS: usize = 16 * KIB;
+/// Characters of a session's token that the app end believes; ours have 35.
+pub const TOKEN: usize = 128;
+/// The first pause before the relay is tried again; each further one is twice as long, up to [`BACKOFF_CAP`].
+pub const BACKOFF_FIRST: Duration = Duration::from_secs(1);
+/// A pause is longer or shorter by up to this many percent, so that the apps of a restarted relay do not come at once.
+pub const BACKOFF_JITTER_PERCENT: u32 = 25;
+/// Name, TCP, TLS and upgrade must be done within this.
+pub const RELAY_CONNECT: Duration = Duration::from_secs(10);
+/// Bytes of a frame whose writing takes time on a slow line, and so shows that the other end is there.
+pub const SLOW_FRAME: usize = 64 * KIB;
+/// Commands and replies that wait for the link's task: every call in flight, and room for the owner's commands.
+pub const LINK_QUEUE: usize = 2 * CALLS_IN_FLIGHT;
+/// Events that wait for the link's owner; the last [`LINK_EVENT_RESERVE`] places are kept from calls.
+pub const LINK_EVENTS: usize = 2 * CALLS_IN_FLIGHT + LINK_EVENT_RESERVE;
+/// Places among [`LINK_EVENTS`] that only news of the link itself may take.
+pub const LINK_EVENT_RESERVE: usize = 56;
+/// A link is closed, joined included, within this.
+pub const LINK_CLOSE: Duration = Duration::from_millis(2_500);
+/// The other end of a closed socket gets this long to hang up.
+pub const CLOSE_GRACE: Duration = Duration::from_secs(1);
+/// Frames that wait for an app that reads slowly: every call in flight, and replies to its own requests.
+pub const OUTBOX: usize = CALLS_IN_FLIGHT + 28;
+/// Sessions of one embedded relay, held ones included: each may keep a registration of a whole frame.
+pub const RELAY_SESSIONS: usize = 256;
+/// HTTP connections of one embedded relay; half of the usual 1,024 descriptors of a process.
+pub const RELAY_CONNECTIONS: usize = 512;
+/// Addresses whose upgrades are counted; idle ones are forgotten beyond it.
+pub const RATED_ADDRESSES: usize = 4_096;
+/// Bytes of an agent's request head. With a body of control characters it still makes a frame under [`INBOUND_FRAME`].
+pub const AGENT_HEAD: usize = 64 * KIB;
+/// An agent's request head, and a TLS handshake, must be whole within this.
+pub const AGENT_HEAD_TIME: Duration = Duration::from_secs(10);
+/// An agent's request body must be whole within this.
+pub const AGENT_BODY_TIME: Duration = Duration::from_secs(60);
+/// An agent or an app that takes not one byte for this long is hung up on.
+pub const WRITE_STALL: Duration = Duration::from_secs(60);
+/// Bytes of a refused body that are still read, so that the agent reads its 413 and not a reset connection.
+pub const REFUSED_BODY: usize = 16 * MIB;
+/// Seconds that an agent is told to wait for an app that is away.
+pub const RETRY_AFTER: u64 = 2;
+/// Expired sessions are looked for this often at least.
+pub const HOLD_SWEEP: Duration = Duration::from_secs(60);
+/// The embedded relay is closed, joined included, within this.
+pub const RELAY_CLOSE: Duration = Duration::from_secs(3);
+
 // --- Calls: enforced by `server::router`.
 
 /// A call is answered within this, under the relay's [`TOOL_TIMEOUT`] with room for the way back.
@@ -192,11 +243,17 @@ pub const HOST: usize = 253;
 pub const HOST_LABEL: usize = 63;
 
 const _: () = {
-    assert!(PART % 3 == 0 && PART / 3 * 4 < REPLY_UNITS - 64 * KIB);
+    assert!(PART.is_multiple_of(3) && PART / 3 * 4 < REPLY_UNITS - 64 * KIB);
     assert!(REPLY_UNITS < FRAME_UNITS);
     assert!(CALL_DEADLINE.as_secs() < TOOL_TIMEOUT.as_secs());
     assert!(LONGEST_TIMEOUT.as_secs() < CALL_DEADLINE.as_secs());
     assert!(HEARTBEAT.as_secs() < LIVENESS.as_secs());
+    assert!(BRIEFING_UNITS * 6 + RESUME_UNITS < FRAME_UNITS);
+    assert!(TASK_RESULT + RESUME_UNITS < FRAME_UNITS);
+    assert!((LIVE_TOKENS + 1) * (TOKEN + 3) + 2 * KIB < RESUME_UNITS);
+    assert!(6 * REQUEST_BODY + 6 * AGENT_HEAD + KIB < INBOUND_FRAME);
+    assert!(CLOSE_GRACE.as_millis() < LINK_CLOSE.as_millis());
+    assert!(LINK_CLOSE.as_millis() < SHUTDOWN.as_millis());
     assert!(EVAL_VALUE_MOST < REPLY_UNITS - 256 * KIB);
     assert!(TUNNELS_PER_CONTEXT < TUNNELS && TUNNELS < PROXY_CONNECTIONS);
     assert!(DIALLED_ADDRESSES <= RESOLVED_ADDRESSES);
