@@ -1,0 +1,7 @@
+//! The boundary, attacked. Each attack has a harmless twin that must pass.
+
+#[path = "../world/mod.rs"]
+mod world;
+
+mod password;
+mod uploads;
