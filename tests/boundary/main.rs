@@ -3,5 +3,6 @@
 #[path = "../world/mod.rs"]
 mod world;
 
+mod names;
 mod password;
 mod uploads;

@@ -69,7 +69,6 @@ pub fn get(url: &str, credential: Option<&Credential>) -> String {
 }
 
 impl Client {
-    #[allow(clippy::disallowed_methods, reason = "the test plays the browser")]
     pub async fn to(proxy: SocketAddr) -> Self {
         let stream = TcpStream::connect(proxy).await.unwrap();
         Self {
