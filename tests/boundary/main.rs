@@ -3,6 +3,10 @@
 #[path = "../world/mod.rs"]
 mod world;
 
+mod heads;
+mod limits;
 mod names;
 mod password;
+mod plain;
+mod tunnels;
 mod uploads;

@@ -7,16 +7,13 @@ use std::time::{Duration, Instant};
 use gpu_browser::policy::limits::{DIALLED_ADDRESSES, RESOLVE_TIME};
 
 use crate::world::client::{Trust, get};
-use crate::world::home::Home;
+use crate::world::home::{Home, NAME_SERVER, SITE};
 use crate::world::names::{Says, addresses, serve};
 use crate::world::net::{World, at_home};
 use crate::world::sites;
 use crate::world::sniffer::Sniffer;
 
-const NAME_SERVER: &str = "9.9.9.9:53";
-const SITE: &str = "93.184.215.14";
-
-/// A world with a scripted name server, a site on both ports, and a proxy that lets `*.example.com` through.
+/// A world with a scripted name server, a TLS site, and a proxy that lets `*.example.com` through.
 struct Scene {
     home: Home,
     asked: crate::world::names::Asked,
@@ -24,11 +21,8 @@ struct Scene {
 }
 
 fn scene(world: &World, script: impl Fn(&str, usize) -> Says + Send + Sync + 'static) -> Scene {
-    let name_server: SocketAddr = NAME_SERVER.parse().unwrap();
-    world.holds(name_server);
-    let asked = serve(&world.internet, name_server, script);
+    let (home, asked) = Home::in_world(world, &["*.example.com"], script);
     sites::tls(world, &format!("{SITE}:443"));
-    let home = Home::new(&["*.example.com"], &[name_server]);
     Scene {
         home,
         asked,
@@ -211,8 +205,8 @@ fn two_thousand_answers_are_four_dials_at_most() {
             let many = (0..2_000_u32).map(|n| std::net::Ipv4Addr::from(0x5db8_0000 + n).into());
             Says::Addresses(many.collect(), 60)
         });
-        // The internet holds none of them: each is refused by it, at once.
-        world.internet.ip("route add unreachable 93.184.0.0/20");
+        // Nobody listens at any of them: each dial is refused at once.
+        world.internet.ip("route add local 93.184.0.0/20 dev lo");
         let (status, reason) = scene.connect("www.example.com").await;
         assert_eq!((status, reason), (504, Some("connect_failed")));
         let dialled = scene

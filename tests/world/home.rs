@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gpu_browser::policy::address::OwnNetwork;
 use gpu_browser::policy::allowlist::{Allowlist, Rule};
@@ -11,6 +12,13 @@ use gpu_browser::proxy::{Credential, Event, OwnAddresses, Proxy, ProxyConfig};
 use tokio::sync::{mpsc, watch};
 
 use super::client::Client;
+use super::names::{self, Asked, Says};
+use super::net::World;
+
+/// The name server of the world's internet.
+pub const NAME_SERVER: &str = "9.9.9.9:53";
+/// An address of the world's internet for sites.
+pub const SITE: &str = "93.184.215.14";
 
 /// A proxy that serves a loopback socket, with all its ends in the hands of the test.
 pub struct Home {
@@ -31,6 +39,18 @@ impl Home {
     /// A proxy that asks these name servers and takes only what is on no own network.
     pub fn new(rules: &[&str], name_servers: &[SocketAddr]) -> Self {
         Self::with_own_addresses(rules, name_servers, Arc::new(|| Ok(OwnNetwork::default())))
+    }
+
+    /// The same, with a scripted name server in the world's internet, and the list of what that is asked.
+    pub fn in_world(
+        world: &World,
+        rules: &[&str],
+        script: impl Fn(&str, usize) -> Says + Send + Sync + 'static,
+    ) -> (Self, Asked) {
+        let name_server: SocketAddr = NAME_SERVER.parse().unwrap();
+        world.holds(name_server);
+        let asked = names::serve(&world.internet, name_server, script);
+        (Self::new(rules, &[name_server]), asked)
     }
 
     pub fn with_own_addresses(
@@ -75,4 +95,16 @@ impl Home {
         let status = client.head().await.status;
         (status, client)
     }
+}
+
+/// Waits until something is so; there is no event for what another side does.
+pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let looking = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), looking)
+        .await
+        .unwrap_or_else(|_| panic!("never: {what}"));
 }

@@ -94,7 +94,8 @@ fn canned(world: &World, at: &str, answer: Option<&'static str>) -> Visits {
     })
 }
 
-async fn head(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
+/// Reads a request's head.
+pub async fn head(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
     let mut bytes = Vec::new();
     while !bytes.windows(4).any(|four| four == b"\r\n\r\n") {
         if stream.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
