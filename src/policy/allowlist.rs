@@ -120,7 +120,12 @@ fn wire(name: &str) -> Result<String, Refusal> {
     idna::domain_to_ascii_strict(name).map_err(|_| Refusal::BadAuthority)
 }
 
-/// Proof that the allowlist covers a host. There is no other way to make one than [`Allowlist::permit`].
+/// Proof that the allowlist covers a host. There is no other way to make one than [`Allowlist::permit`]:
+///
+/// ```compile_fail,E0423
+/// use gpu_browser::policy::{allowlist::Permit, host::Host};
+/// let unasked = Permit(Host::parse("a.example").unwrap());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permit(Host);
 

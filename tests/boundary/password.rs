@@ -2,7 +2,7 @@
 
 use gpu_browser::proxy::PRIME_URL;
 
-use crate::world::client::{connect, get};
+use crate::world::client::{Client, connect, get};
 use crate::world::home::Home;
 
 #[tokio::test]
@@ -73,4 +73,32 @@ async fn the_canary_is_seen_and_refused_by_the_proxy() {
         ("127.0.0.1:9", "address_literal", 1)
     );
     home.proxy.close().await;
+}
+
+#[tokio::test]
+#[allow(clippy::disallowed_methods, reason = "the test plays a stranger")]
+async fn a_new_socket_replaces_the_old_one_and_open_connections_stay() {
+    let home = Home::new(&[], &[]);
+    let context = home.proxy.issue();
+    let mut client = home.client().await;
+    assert_eq!(
+        client.ask(&get(PRIME_URL, Some(&context))).await.status,
+        200
+    );
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = socket.local_addr().unwrap();
+    home.proxy.adopt(socket).unwrap();
+    let mut moved = Client::to(at).await;
+    assert_eq!(moved.ask(&get(PRIME_URL, Some(&context))).await.status, 200);
+    assert_eq!(
+        client.ask(&get(PRIME_URL, Some(&context))).await.status,
+        200
+    );
+    let refused = std::net::TcpStream::connect(home.at);
+    assert!(refused.is_err(), "nobody listens at the old socket");
+    home.proxy.close().await;
+    assert!(
+        std::net::TcpStream::connect(at).is_err(),
+        "nor at the new one after the close"
+    );
 }
