@@ -174,7 +174,11 @@ impl OwnNetwork {
     }
 }
 
-/// An address that was judged and may be dialled. There is no other way to make one than [`vet`].
+/// An address that was judged and may be dialled. There is no other way to make one than [`vet`]:
+///
+/// ```compile_fail,E0423
+/// let unjudged = gpu_browser::policy::address::VettedAddr("127.0.0.1".parse().unwrap());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VettedAddr(IpAddr);
 

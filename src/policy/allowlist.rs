@@ -120,7 +120,12 @@ fn wire(name: &str) -> Result<String, Refusal> {
     idna::domain_to_ascii_strict(name).map_err(|_| Refusal::BadAuthority)
 }
 
-/// Proof that the allowlist covers a host. There is no other way to make one than [`Allowlist::permit`].
+/// Proof that the allowlist covers a host. There is no other way to make one than [`Allowlist::permit`]:
+///
+/// ```compile_fail,E0423
+/// use gpu_browser::policy::{allowlist::Permit, host::Host};
+/// let unasked = Permit(Host::parse("a.example").unwrap());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permit(Host);
 
@@ -217,6 +222,7 @@ impl Allowlist {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn list(rules: &[&str]) -> Allowlist {
         Allowlist::new(rules.iter().map(|rule| Rule::parse(rule).unwrap()))
@@ -350,5 +356,22 @@ mod tests {
     #[test]
     fn the_built_in_rules_are_all_there() {
         assert_eq!(Allowlist::default_rules().count(), DEFAULT_HOSTS.len());
+    }
+
+    proptest! {
+        /// The sets answer as a plain look at each rule would.
+        #[test]
+        fn any_rule_set_permits_what_one_of_its_rules_covers(
+            rules in prop::collection::btree_set("(\\*\\.)?([ab]\\.){1,2}example\\.com", 0..6),
+            host in "([ab]\\.){0,3}example\\.com",
+        ) {
+            let list = Allowlist::new(rules.iter().map(|rule| Rule::parse(rule).unwrap()));
+            let covered = rules.iter().any(|rule| match rule.strip_prefix('*') {
+                Some(ending) => host.ends_with(ending),
+                None => *rule == host,
+            });
+            let permit = list.permit(&Host::parse(&host).unwrap());
+            prop_assert_eq!(permit.map(|permit| permit.host().to_string()), covered.then_some(host));
+        }
     }
 }

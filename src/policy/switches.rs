@@ -282,28 +282,11 @@ mod tests {
 
     #[test]
     fn a_switch_that_could_open_the_boundary_is_refused_by_name() {
-        for flag in [
-            "--no-sandbox",
-            "no-sandbox",
-            "--proxy-server=direct://",
-            "--proxy-bypass-list=*",
-            "--remote-debugging-port=9222",
-            "--remote-debugging-address=0.0.0.0",
-            "--host-resolver-rules=MAP * 127.0.0.1",
-            "--disable-web-security",
-            "--load-extension=/tmp/x",
-            "--user-data-dir=/home",
-            "--gpu-launcher=sh",
-            "--renderer-cmd-prefix=sh",
-            "--utility-cmd-prefix=sh",
-            "--enable-features",
-            "--js-flags=x",
-            "--single-process",
-            "--Use-Angle=vulkan",
-            "",
-            "=",
-            "--use-angle =vulkan",
-        ] {
+        let flags = "--no-sandbox no-sandbox --proxy-server=direct:// --proxy-bypass-list=* --remote-debugging-port=9222 \
+            --remote-debugging-address=0.0.0.0 --host-resolver-rules=MAP --disable-web-security --load-extension=/tmp/x \
+            --user-data-dir=/home --gpu-launcher=sh --renderer-cmd-prefix=sh --utility-cmd-prefix=sh --enable-features \
+            --js-flags=x --single-process --Use-Angle=vulkan =";
+        for flag in flags.split_whitespace().chain(["", "--use-angle =vulkan"]) {
             let refused = OwnerSwitches::parse([flag]).unwrap_err().to_string();
             assert!(refused.contains("nearest"), "{flag}: {refused}");
         }
@@ -311,18 +294,13 @@ mod tests {
 
     #[test]
     fn a_value_is_checked_as_well() {
-        for flag in [
-            "--use-angle=../../lib",
-            "--use-angle",
-            "--use-gl=egl",
-            "--enable-unsafe-webgpu=1",
-            "--ozone-platform=wayland",
-            "--force-device-scale-factor=9",
-            "--force-device-scale-factor=NaN",
-            "--max-active-webgl-contexts=-1",
-            "--max-active-webgl-contexts=1e2",
-            "--use-vulkan=native --no-sandbox",
-        ] {
+        let flags = "--use-angle=../../lib --use-angle --use-gl=egl --enable-unsafe-webgpu=1 --ozone-platform=wayland \
+            --force-device-scale-factor=9 --force-device-scale-factor=NaN --max-active-webgl-contexts=-1 \
+            --max-active-webgl-contexts=1e2";
+        for flag in flags
+            .split_whitespace()
+            .chain(["--use-vulkan=native --no-sandbox"])
+        {
             assert!(
                 matches!(
                     OwnerSwitches::parse([flag]),

@@ -132,9 +132,12 @@ async fn answer(
         }
     };
     Ok(answered.unwrap_or_else(|stop| {
-        shared
-            .log
-            .stopped(&context.user, &context.refused, &target, stop);
+        // A page that was closed under its request is no refusal to tell anybody of.
+        if !context.end.is_cancelled() && !shared.closing.is_cancelled() {
+            shared
+                .log
+                .stopped(&context.user, &context.refused, &target, stop);
+        }
         answers::stopped(stop)
     }))
 }

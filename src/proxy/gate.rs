@@ -18,7 +18,15 @@ use crate::policy::host::Port;
 use crate::policy::limits::{DIALLED_ADDRESSES, RESOLVED_ADDRESSES};
 use crate::policy::refusal::Refusal;
 
-/// A permitted host with addresses that were judged, at least one, in the order they are dialled.
+/// A permitted host with addresses that were judged, at least one, in the order they are dialled. There is no other way to make
+/// one than [`Route::vet`]:
+///
+/// ```compile_fail,E0451
+/// use gpu_browser::{policy::{allowlist::Permit, host::Port}, proxy::gate::Route};
+/// fn unjudged(permit: Permit) -> Route {
+///     Route { permit, port: Port::Https, addresses: Vec::new() }
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Route {
     permit: Permit,

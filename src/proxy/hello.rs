@@ -177,3 +177,133 @@ pub(super) async fn read(
 fn same_host(name: &str, host: &Host) -> bool {
     Host::parse(name).is_ok_and(|named| named == *host)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// What rustls really sends to a host.
+    fn hello_to(name: &str) -> Vec<u8> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let name = name.to_owned().try_into().unwrap();
+        let mut client = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+        let mut bytes = Vec::new();
+        client.write_tls(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// A hello with these server names and nothing else of note.
+    fn hello_naming(names: &[(u8, &[u8])], twice: bool) -> Vec<u8> {
+        let sized = |bytes: Vec<u8>| {
+            [
+                &u16::try_from(bytes.len()).unwrap().to_be_bytes()[..],
+                &bytes,
+            ]
+            .concat()
+        };
+        let list = names
+            .iter()
+            .flat_map(|(kind, name)| [vec![*kind], sized(name.to_vec())].concat())
+            .collect();
+        let extension = [vec![0, 0], sized(sized(list))].concat();
+        let extensions = if twice {
+            [extension.clone(), extension].concat()
+        } else {
+            extension
+        };
+        let body = [
+            &[3, 3][..],
+            &[7; 32],
+            &[0],
+            &[0, 2, 0x13, 1],
+            &[1, 0],
+            &sized(extensions),
+        ]
+        .concat();
+        let length = u32::try_from(body.len()).unwrap().to_be_bytes();
+        let message = [&[1][..], &length[1..], &body].concat();
+        [&[22, 3, 1][..], &sized(message)].concat()
+    }
+
+    #[test]
+    fn a_real_hello_names_its_host_and_every_prefix_of_it_waits() {
+        let hello = hello_to("a.example");
+        assert_eq!(parse(&hello), Hello::Names("a.example"));
+        for length in 0..hello.len() {
+            assert_eq!(parse(&hello[..length]), Hello::Partial, "{length}");
+        }
+        assert_eq!(parse(&hello_to("93.184.215.14")), Hello::Nameless);
+        let more = [hello, b"early data".to_vec()].concat();
+        assert_eq!(parse(&more), Hello::Names("a.example"));
+    }
+
+    #[test]
+    fn an_ambiguous_name_is_none() {
+        assert_eq!(
+            parse(&hello_naming(&[(0, b"a.example")], false)),
+            Hello::Names("a.example")
+        );
+        for ambiguous in [
+            hello_naming(&[(0, b"a.example"), (0, b"b.example")], false),
+            hello_naming(&[(0, b"a.example")], true),
+            hello_naming(&[(1, b"a.example")], false),
+            hello_naming(&[(0, b"\xff\xfe")], false),
+            hello_naming(&[], false),
+        ] {
+            assert_eq!(parse(&ambiguous), Hello::Nameless);
+        }
+    }
+
+    #[test]
+    fn what_is_no_hello_is_told_at_once() {
+        for (bytes, told) in [
+            (&b"GET / HTTP/1.1\r\n"[..], Hello::NotTls),
+            (b"\x15\x03\x01\x00\x02\x02\x28", Hello::NotTls),
+            (b"\x16\x02\x00\x00\x01\x01", Hello::NotTls),
+            (b"\x16\x03\x01\x40\x01\x01", Hello::NotTls),
+            (b"\x16\x03\x01\x01\x00\x02", Hello::NotTls),
+            (b"\x16\x03\x01\x00\x00", Hello::NotTls),
+            (b"\x16\x03\x01\x40\x00\x01", Hello::Partial),
+        ] {
+            assert_eq!(parse(bytes), told, "{bytes:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_hello_that_comes_in_pieces_is_given_back_whole() {
+        let hello = hello_to("a.example");
+        let (early, late) = hello.split_at(20);
+        let mut client = in_two_pieces(late);
+        let host = Host::parse("A.Example.").unwrap();
+        assert_eq!(
+            read(&mut client, early, &host).await.unwrap(),
+            Ok(Some(hello.clone()))
+        );
+        let other = Host::parse("b.example").unwrap();
+        assert_eq!(
+            read(&mut &hello[..], &[], &other).await.unwrap(),
+            Err(Refusal::SniMismatch)
+        );
+        assert_eq!(
+            read(&mut &hello[..50], &[], &host).await.unwrap(),
+            Err(Refusal::NotTls)
+        );
+        assert_eq!(
+            read(&mut &[][..], &[], &host).await.unwrap(),
+            Ok(None),
+            "a client that leaves is no offence"
+        );
+    }
+
+    /// A reader that gives its bytes in two pieces.
+    fn in_two_pieces(bytes: &[u8]) -> impl AsyncRead + Unpin {
+        let (first, second) = bytes.split_at(7);
+        first.chain(second)
+    }
+}

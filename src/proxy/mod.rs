@@ -73,9 +73,6 @@ pub enum ProxyError {
     /// The certificate of the run could not be made.
     #[error("the certificate of the uploads host could not be made: {0}")]
     Certificate(#[from] uploads::CertificateError),
-    /// The machine's name servers are not known.
-    #[error("the machine's name servers are not known: {0}")]
-    Resolver(#[from] resolve::ResolverError),
     /// A socket made elsewhere is not one to listen on.
     #[error("the proxy's socket cannot be used: {0}")]
     Listener(#[from] io::Error),
@@ -120,7 +117,7 @@ impl Proxy {
     pub fn new(config: ProxyConfig) -> Result<Self, ProxyError> {
         let shared = Arc::new(Shared {
             allow: config.allow,
-            gate: Gate::new(Resolver::new(&config.resolver)?, config.own_addresses),
+            gate: Gate::new(Resolver::new(config.resolver), config.own_addresses),
             uploads: UploadsHost::new(config.uploads)?,
             contexts: Contexts::new()?,
             log: Log::new(config.events),

@@ -6,6 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverOpts};
@@ -29,81 +30,86 @@ pub enum ResolverConfig {
     NameServers(Vec<SocketAddr>),
 }
 
-/// The name servers could not be read or used.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct ResolverError(#[from] NetError);
-
-pub(super) struct Resolver(TokioResolver);
+/// Asks name servers. It is built when it is first needed and, with the machine's own servers, again after they have failed:
+/// a laptop that moves has others, and one without a network has none yet and still serves uploads.
+pub(super) struct Resolver {
+    source: ResolverConfig,
+    built: Mutex<Option<TokioResolver>>,
+}
 
 impl Resolver {
-    pub(super) fn new(config: &ResolverConfig) -> Result<Self, ResolverError> {
-        let servers = match config {
-            ResolverConfig::System => {
-                hickory_resolver::system_conf::read_system_conf()?
-                    .0
-                    .name_servers
-            }
-            ResolverConfig::NameServers(servers) => {
-                servers.iter().map(|server| name_server(*server)).collect()
-            }
-        };
-        // The machine's search list and domain are left behind here, and its hosts file below.
-        let config = hickory_resolver::config::ResolverConfig::from_name_servers(servers);
-        let provider = TokioRuntimeProvider::default();
-        let mut builder = TokioResolver::builder_with_config(config, provider);
-        set_limits(builder.options_mut());
-        Ok(Self(builder.build()?))
+    pub(super) fn new(source: ResolverConfig) -> Self {
+        Self {
+            source,
+            built: Mutex::new(None),
+        }
+    }
+
+    fn built(&self) -> Result<TokioResolver, Failure> {
+        let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(resolver) = built.as_ref() {
+            return Ok(resolver.clone());
+        }
+        let resolver = build(&self.source).map_err(|error| {
+            tracing::warn!(%error, "the machine's name servers are not known");
+            Failure::NameServer
+        })?;
+        Ok(built.insert(resolver).clone())
+    }
+
+    fn forget(&self) {
+        *self.built.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// The addresses of a permitted host, IPv4 and IPv6 in turn, so that either family is dialled early.
     pub(super) async fn addresses(&self, permit: &Permit) -> Result<Vec<IpAddr>, Failure> {
         let name =
             Name::from_ascii(format!("{}.", permit.host())).map_err(|_| Failure::NameNotFound)?;
-        let both = self.both_families(name);
-        let (v4, v6) = timeout(RESOLVE_TIME, both)
-            .await
-            .map_err(|_| Failure::NameServer)?;
-        let answers = match (v4, v6) {
-            (Err(failure), Err(_)) => return Err(failure),
-            (v4, v6) => interleave(v4.unwrap_or_default(), v6.unwrap_or_default()),
-        };
-        if answers.is_empty() {
-            Err(Failure::NameNotFound)
-        } else {
-            Ok(answers)
-        }
-    }
-
-    async fn both_families(&self, name: Name) -> (Answer, Answer) {
-        let mut v4 = pin!(self.family(name.clone(), RecordType::A));
-        let mut v6 = pin!(self.family(name, RecordType::AAAA));
-        tokio::select! {
-            first = &mut v4 => {
-                let other = grace(&first, v6).await;
-                (first, other)
-            }
-            first = &mut v6 => {
-                let other = grace(&first, v4).await;
-                (other, first)
-            }
-        }
-    }
-
-    /// One question. A name without such addresses is an empty answer, and no failure.
-    async fn family(&self, name: Name, family: RecordType) -> Answer {
-        match self.0.lookup(name, family).await {
-            Ok(answer) => Ok(answer
-                .answers()
-                .iter()
-                .filter_map(|record| address(&record.data))
-                .take(RESOLVED_ADDRESSES)
-                .collect()),
-            Err(error) if error.is_no_records_found() => Ok(Vec::new()),
-            Err(error) => {
-                tracing::debug!(%error, %family, "a name server failed");
+        let resolver = self.built()?;
+        let silence = || (Err(Failure::NameServer), Err(Failure::NameServer));
+        let both = timeout(RESOLVE_TIME, both_families(&resolver, name)).await;
+        let (v4, v6) = both.unwrap_or_else(|_| silence());
+        let failed = v4.is_err() || v6.is_err();
+        let answers = interleave(v4.unwrap_or_default(), v6.unwrap_or_default());
+        match (answers.is_empty(), failed) {
+            (false, _) => Ok(answers),
+            (true, false) => Err(Failure::NameNotFound),
+            (true, true) => {
+                self.forget();
                 Err(Failure::NameServer)
             }
+        }
+    }
+}
+
+async fn both_families(resolver: &TokioResolver, name: Name) -> (Answer, Answer) {
+    let mut v4 = pin!(family(resolver, name.clone(), RecordType::A));
+    let mut v6 = pin!(family(resolver, name, RecordType::AAAA));
+    tokio::select! {
+        first = &mut v4 => {
+            let other = grace(&first, v6).await;
+            (first, other)
+        }
+        first = &mut v6 => {
+            let other = grace(&first, v4).await;
+            (other, first)
+        }
+    }
+}
+
+/// One question. A name without such addresses is an empty answer, and no failure.
+async fn family(resolver: &TokioResolver, name: Name, family: RecordType) -> Answer {
+    match resolver.lookup(name, family).await {
+        Ok(answer) => Ok(answer
+            .answers()
+            .iter()
+            .filter_map(|record| address(&record.data))
+            .take(RESOLVED_ADDRESSES)
+            .collect()),
+        Err(error) if error.is_no_records_found() => Ok(Vec::new()),
+        Err(error) => {
+            tracing::debug!(%error, %family, "a name server failed");
+            Err(Failure::NameServer)
         }
     }
 }
@@ -147,6 +153,24 @@ fn name_server(at: SocketAddr) -> NameServerConfig {
         connection
     });
     NameServerConfig::new(at.ip(), true, connections.to_vec())
+}
+
+fn build(source: &ResolverConfig) -> Result<TokioResolver, NetError> {
+    let servers = match source {
+        ResolverConfig::System => {
+            hickory_resolver::system_conf::read_system_conf()?
+                .0
+                .name_servers
+        }
+        ResolverConfig::NameServers(servers) => {
+            servers.iter().map(|server| name_server(*server)).collect()
+        }
+    };
+    // The machine's search list and domain are left behind here, and its hosts file below.
+    let config = hickory_resolver::config::ResolverConfig::from_name_servers(servers);
+    let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    set_limits(builder.options_mut());
+    builder.build()
 }
 
 fn set_limits(options: &mut ResolverOpts) {

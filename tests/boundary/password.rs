@@ -1,0 +1,104 @@
+//! The password of the proxy, and the priming of contexts.
+
+use gpu_browser::proxy::PRIME_URL;
+
+use crate::world::client::{Client, connect, get};
+use crate::world::home::Home;
+
+#[tokio::test]
+async fn nobody_passes_without_the_password() {
+    let home = Home::new(&["a.example"], &[]);
+    let mut wrong = home.proxy.issue();
+    wrong.password.push('x');
+    for credential in [None, Some(&wrong)] {
+        let mut client = home.client().await;
+        for request in [
+            connect("a.example:443", credential),
+            connect("uploads.gpu-browser.internal:443", credential),
+            get("http://a.example/", credential),
+            get(PRIME_URL, credential),
+        ] {
+            let answer = client.ask(&request).await;
+            assert_eq!(answer.status, 407, "{request}");
+            assert_eq!(
+                answer.header("proxy-authenticate"),
+                Some("Basic realm=\"gpu-browser\"")
+            );
+        }
+    }
+    assert_eq!(home.proxy.totals().challenges, 8);
+    assert!(!home.proxy.primed(&wrong.user));
+    home.proxy.close().await;
+}
+
+#[tokio::test]
+async fn a_context_is_primed_by_its_own_first_page_and_by_no_other() {
+    let home = Home::new(&[], &[]);
+    let (one, other) = (home.proxy.issue(), home.proxy.issue());
+    let mut client = home.client().await;
+    assert_eq!(client.ask(&get(PRIME_URL, None)).await.status, 407);
+    let answer = client.ask(&get(PRIME_URL, Some(&one))).await;
+    assert_eq!(
+        (answer.status, answer.header("content-type")),
+        (200, Some("text/html; charset=utf-8"))
+    );
+    assert!(answer.text().contains("<link rel=icon href=data:,>"));
+    assert!(home.proxy.wait_primed(&one.user).await);
+    assert!(!home.proxy.primed(&other.user));
+    home.proxy.unprime(&one.user);
+    assert!(
+        !home.proxy.primed(&one.user),
+        "primed once more after the browser lost the password"
+    );
+    home.proxy.retire(&one.user);
+    assert_eq!(client.ask(&get(PRIME_URL, Some(&one))).await.status, 407);
+    home.proxy.close().await;
+}
+
+#[tokio::test]
+async fn the_canary_is_seen_and_refused_by_the_proxy() {
+    let home = Home::new(&[], &[]);
+    let context = home.proxy.issue();
+    let mut client = home.client().await;
+    let canary = get("http://127.0.0.1:9/", Some(&context));
+    let (answer, ()) = tokio::join!(client.ask(&canary), home.proxy.refused_loopback(9));
+    assert_eq!(answer.status, 403);
+    let refused = home.proxy.refusals(&context.user);
+    assert_eq!(
+        (
+            refused[0].host.as_str(),
+            refused[0].reason,
+            refused[0].count
+        ),
+        ("127.0.0.1:9", "address_literal", 1)
+    );
+    home.proxy.close().await;
+}
+
+#[tokio::test]
+#[allow(clippy::disallowed_methods, reason = "the test plays a stranger")]
+async fn a_new_socket_replaces_the_old_one_and_open_connections_stay() {
+    let home = Home::new(&[], &[]);
+    let context = home.proxy.issue();
+    let mut client = home.client().await;
+    assert_eq!(
+        client.ask(&get(PRIME_URL, Some(&context))).await.status,
+        200
+    );
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = socket.local_addr().unwrap();
+    home.proxy.adopt(socket).unwrap();
+    let mut moved = Client::to(at).await;
+    assert_eq!(moved.ask(&get(PRIME_URL, Some(&context))).await.status, 200);
+    assert_eq!(
+        client.ask(&get(PRIME_URL, Some(&context))).await.status,
+        200
+    );
+    let refused = std::net::TcpStream::connect(home.at);
+    assert!(refused.is_err(), "nobody listens at the old socket");
+    home.proxy.close().await;
+    assert!(
+        std::net::TcpStream::connect(at).is_err(),
+        "nor at the new one after the close"
+    );
+}

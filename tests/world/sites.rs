@@ -1,0 +1,144 @@
+//! Web servers of the world's internet, and traps that count who comes.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustls::ServerConfig;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use super::net::{Side, World};
+
+/// How often somebody connected.
+#[derive(Debug, Clone, Default)]
+pub struct Visits(Arc<AtomicUsize>);
+
+impl Visits {
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Starts a server in a namespace; each connection is handed to its own task.
+pub fn serve<F>(
+    side: &Side,
+    at: SocketAddr,
+    handle: impl Fn(TcpStream) -> F + Send + 'static,
+) -> Visits
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let visits = Visits::default();
+    let seen = visits.clone();
+    let listener = side.on_thread(move || {
+        let listener = std::net::TcpListener::bind(at).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        listener
+    });
+    side.start(async move {
+        let listener = TcpListener::from_std(listener).unwrap();
+        while let Ok((stream, _)) = listener.accept().await {
+            seen.0.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(handle(stream));
+        }
+    });
+    visits
+}
+
+/// A server that must not be reached.
+pub fn trap(side: &Side, at: SocketAddr) -> Visits {
+    serve(side, at, |mut stream| async move {
+        let _ = stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret")
+            .await;
+    })
+}
+
+/// A site of the internet that sends back what it gets.
+pub fn echo(world: &World, at: &str) -> Visits {
+    let at = at.parse().unwrap();
+    world.holds(at);
+    serve(&world.internet, at, |mut stream| async move {
+        let (mut reader, mut writer) = stream.split();
+        let _ = tokio::io::copy(&mut reader, &mut writer).await;
+        let _ = writer.shutdown().await;
+    })
+}
+
+/// A site that answers every request with the request's own head, and closes.
+pub fn mirror(world: &World, at: &str) -> Visits {
+    canned(world, at, None)
+}
+
+/// A site that answers every request with this, and closes.
+pub fn answering(world: &World, at: &str, answer: &'static str) -> Visits {
+    canned(world, at, Some(answer))
+}
+
+fn canned(world: &World, at: &str, answer: Option<&'static str>) -> Visits {
+    let at = at.parse().unwrap();
+    world.holds(at);
+    serve(&world.internet, at, move |mut stream| async move {
+        let request = head(&mut stream).await;
+        let mirrored = || {
+            format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{request}",
+                request.len()
+            )
+        };
+        let reply = answer.map_or_else(mirrored, str::to_owned);
+        let _ = stream.write_all(reply.as_bytes()).await;
+    })
+}
+
+/// Reads a request's head.
+pub async fn head(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
+    let mut bytes = Vec::new();
+    while !bytes.windows(4).any(|four| four == b"\r\n\r\n") {
+        if stream.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A TLS site that greets whoever asks.
+pub fn tls(world: &World, at: &str) -> Visits {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(["site.example".to_owned()])
+        .unwrap()
+        .self_signed(&key)
+        .unwrap();
+    let mut config =
+        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
+            )
+            .unwrap();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let at = at.parse().unwrap();
+    world.holds(at);
+    serve(&world.internet, at, move |stream| {
+        let acceptor = acceptor.clone();
+        async move {
+            let Ok(mut stream) = acceptor.accept(stream).await else {
+                return;
+            };
+            head(&mut stream).await;
+            let _ = stream
+                .write_all(
+                    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello",
+                )
+                .await;
+            let _ = stream.shutdown().await;
+        }
+    })
+}
