@@ -4,4 +4,5 @@ pub mod answer;
 pub mod archive;
 pub mod arguments;
 pub mod artifacts;
+pub mod blank;
 pub mod tools;
