@@ -1,7 +1,7 @@
 // The bench: ours beside Playwright and Puppeteer on the same Chromium, block by block in turn, with the pixels compared.
 //
 //   node run.mjs [--tools playwright,puppeteer,puppeteer-fast,bare,ours] [--rounds 3] [--n 8] [--seconds 6]
-//                [--rows WORD] [--program PATH] [--chromium PATH] [--out RESULTS.md]
+//                [--rows WORD] [--patience 10] [--program PATH] [--chromium PATH] [--out RESULTS.md]
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -22,6 +22,7 @@ const { values: options } = parseArgs({
     n: { type: "string", default: "8" },
     seconds: { type: "string", default: "6" },
     rows: { type: "string", default: "" },
+    patience: { type: "string", default: "10" },
     program: { type: "string", default: join(here, "../target/release/gpu-browser") },
     chromium: { type: "string" },
     out: { type: "string", default: join(here, "RESULTS.md") },
@@ -80,10 +81,10 @@ function servePages() {
   return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
 }
 
-/** Waits until the other tools' browsers have come to rest: below a tenth of the processors, for at most 10 s. */
+/** Waits until the other tools' browsers have come to rest: below a tenth of the processors, for as long as patience lasts. */
 async function quiet() {
   const read = () => readFileSync("/proc/stat", "utf8").split("\n", 1)[0].split(/ +/).slice(1).map(Number);
-  for (let turn = 0; turn < 40; turn++) {
+  for (let turn = 0; turn < Number(options.patience) * 4; turn++) {
     const before = read();
     await new Promise((done) => setTimeout(done, 250));
     const spent = read().map((value, at) => value - before[at]);

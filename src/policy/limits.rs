@@ -174,7 +174,7 @@ pub const HOST: usize = 253;
 pub const HOST_LABEL: usize = 63;
 
 const _: () = {
-    assert!(PART % 3 == 0 && PART / 3 * 4 < REPLY_UNITS - 64 * KIB);
+    assert!(PART.is_multiple_of(3) && PART / 3 * 4 < REPLY_UNITS - 64 * KIB);
     assert!(REPLY_UNITS < FRAME_UNITS);
     assert!(CALL_DEADLINE.as_secs() < TOOL_TIMEOUT.as_secs());
     assert!(LONGEST_TIMEOUT.as_secs() < CALL_DEADLINE.as_secs());

@@ -5,4 +5,5 @@ pub mod archive;
 pub mod arguments;
 pub mod artifacts;
 pub mod blank;
+pub mod briefing;
 pub mod tools;
