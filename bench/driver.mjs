@@ -6,11 +6,12 @@ import { writeFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 
-const SHOT_TIMEOUT = 5_000;
+const SHOT_TIMEOUT = 5_000; // with several pages at once, after which a picture counts as failed
+const CALL_TIMEOUT = 60_000; // what hangs longer ends its block, and not the bench
 
 async function timed(work) {
   const start = performance.now();
-  const value = await work();
+  const value = await within(CALL_TIMEOUT, work());
   return { ms: performance.now() - start, value };
 }
 
@@ -38,7 +39,7 @@ async function block(tool, { kind, url, width, height, n }) {
     }
     return { times, bytes };
   }
-  const page = await tool.open(url, width, height);
+  const page = await within(CALL_TIMEOUT, tool.open(url, width, height));
   const once = {
     png: () => tool.shot(page, {}),
     full: () => tool.shot(page, { fullPage: true }),
@@ -54,14 +55,15 @@ async function block(tool, { kind, url, width, height, n }) {
       bytes = value.length ?? 0;
     }
   } finally {
-    await tool.close(page);
+    await within(CALL_TIMEOUT, tool.close(page));
   }
   return { times, bytes };
 }
 
 /** Pictures a second of several pages at once, each in a context of its own and shot in a loop. */
 async function many(tool, { url, width, height, pages, seconds }) {
-  const opened = await Promise.all(Array.from({ length: pages }, () => tool.open(url, width, height)));
+  const opening = Promise.all(Array.from({ length: pages }, () => tool.open(url, width, height)));
+  const opened = await within(CALL_TIMEOUT, opening);
   const end = performance.now() + seconds * 1000;
   let shots = 0;
   let failures = 0;
@@ -83,10 +85,14 @@ async function many(tool, { url, width, height, pages, seconds }) {
 
 /** One picture of a page that stands still, for comparing pixels. */
 async function save(tool, { url, width, height, fullPage, path }) {
-  const page = await tool.open(url, width, height);
-  await tool.evaluate(page, "window.freeze ? window.freeze() : true");
-  writeFileSync(path, await tool.shot(page, { fullPage }));
-  await tool.close(page);
+  const picture = await within(CALL_TIMEOUT, (async () => {
+    const page = await tool.open(url, width, height);
+    await tool.evaluate(page, "window.freeze ? window.freeze() : true");
+    const picture = await tool.shot(page, { fullPage });
+    await tool.close(page);
+    return picture;
+  })());
+  writeFileSync(path, picture);
   return { path };
 }
 

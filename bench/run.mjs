@@ -1,6 +1,6 @@
 // The bench: ours beside Playwright and Puppeteer on the same Chromium, block by block in turn, with the pixels compared.
 //
-//   node run.mjs [--tools playwright,puppeteer,puppeteer-fast,bare,ours] [--rounds 3] [--n 8] [--seconds 6]
+//   node run.mjs [--tools playwright,puppeteer,puppeteer-fast,bare,ours] [--rounds 3] [--n 6] [--seconds 6]
 //                [--rows WORD] [--patience 10] [--program PATH] [--chromium PATH] [--out RESULTS.md]
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const { values: options } = parseArgs({
   options: {
     tools: { type: "string", default: "playwright,puppeteer,puppeteer-fast,bare,ours" },
     rounds: { type: "string", default: "3" },
-    n: { type: "string", default: "8" },
+    n: { type: "string", default: "6" },
     seconds: { type: "string", default: "6" },
     rows: { type: "string", default: "" },
     patience: { type: "string", default: "10" },

@@ -11,7 +11,7 @@ class Pipe {
   #child;
   #next = 1;
   #waiting = new Map();
-  #events = new Map();
+  #loads = new Map();
   #profile = mkdtempSync(join(tmpdir(), "bench-bare-"));
 
   constructor() {
@@ -44,11 +44,9 @@ class Pipe {
     });
   }
 
-  #hear({ id, result, error, method, sessionId }) {
+  #hear({ id, result, error, method, params, sessionId }) {
     if (id === undefined) {
-      const key = `${sessionId} ${method}`;
-      this.#events.get(key)?.();
-      this.#events.delete(key);
+      if (method === "Page.lifecycleEvent" && params.name === "load") this.#loads.get(sessionId)?.(params.loaderId);
       return;
     }
     const { resolve, reject } = this.#waiting.get(id);
@@ -63,8 +61,14 @@ class Pipe {
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
   }
 
-  event(sessionId, method) {
-    return new Promise((resolve) => this.#events.set(`${sessionId} ${method}`, resolve));
+  /** Navigates, and waits until that very document, and not the blank one before it, has loaded. */
+  async load(sessionId, url) {
+    const loaded = new Set();
+    let wake = () => {};
+    this.#loads.set(sessionId, (loader) => wake(loaded.add(loader)));
+    const { loaderId } = await this.call("Page.navigate", { url }, sessionId);
+    while (!loaded.has(loaderId)) await new Promise((resolve) => (wake = resolve));
+    this.#loads.delete(sessionId);
   }
 
   async end() {
@@ -99,13 +103,12 @@ serve({
     const { targetId } = await pipe.call("Target.createTarget", { url: "about:blank", browserContextId, newWindow: true });
     const { sessionId } = await pipe.call("Target.attachToTarget", { targetId, flatten: true });
     const metrics = { width, height, deviceScaleFactor: 1, mobile: false };
-    const loaded = pipe.event(sessionId, "Page.loadEventFired");
     await Promise.all([
       pipe.call("Page.enable", {}, sessionId),
+      pipe.call("Page.setLifecycleEventsEnabled", { enabled: true }, sessionId),
       pipe.call("Emulation.setDeviceMetricsOverride", metrics, sessionId),
-      pipe.call("Page.navigate", { url }, sessionId),
+      pipe.load(sessionId, url),
     ]);
-    await loaded;
     return { browserContextId, sessionId };
   },
   async evaluate({ sessionId }, expression) {
