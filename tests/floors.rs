@@ -1,4 +1,8 @@
 //! The floors of the house: a room uses only rooms below it, and files stay readable in size.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper of tests may panic like a test"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

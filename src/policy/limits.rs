@@ -164,6 +164,9 @@ pub const REQUEST_WINDOW: Duration = Duration::from_secs(3600);
 
 // --- Pictures: enforced by the tools' argument types.
 
+/// Units of a colour channel by which pixels of a lossy picture of one colour may differ: JPEG and WebP round, and a
+/// difference that an eye can see is larger.
+pub const BLANK_TOLERANCE: u8 = 3;
 /// CSS pixels of a viewport's side, least and most.
 pub const VIEWPORT_SIDE: std::ops::RangeInclusive<u32> = 16..=8_192;
 /// The device scale factor, least and most.

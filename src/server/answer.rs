@@ -117,7 +117,7 @@ pub struct Refused {
     /// What to do next.
     pub fix: String,
     /// Values that a program needs to go on, beside the message: the right offset, the number of parts.
-    details: Map<String, Value>,
+    details: Vec<(&'static str, Value)>,
 }
 
 impl Refused {
@@ -129,14 +129,14 @@ impl Refused {
             code,
             message: message.into(),
             fix: fix.into(),
-            details: Map::new(),
+            details: Vec::new(),
         }
     }
 
     /// Adds a value that a program needs to go on.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.details.insert(name.to_owned(), value.into());
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.details.push((name, value.into()));
         self
     }
 
@@ -146,7 +146,9 @@ impl Refused {
         error.insert("code".into(), self.code.into());
         error.insert("message".into(), self.message.as_str().into());
         error.insert("fix".into(), self.fix.as_str().into());
-        error.extend(self.details.clone());
+        for (name, value) in &self.details {
+            error.insert((*name).to_owned(), value.clone());
+        }
         json!({ "error": error })
     }
 }

@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 
 use super::answer::{Code, Refused};
-use crate::policy::limits::{ARCHIVE_ENTRIES, ARCHIVE_HEADERS, MIB, UPLOAD_BYTES};
+use crate::policy::limits::{ARCHIVE_ENTRIES, ARCHIVE_HEADERS, UPLOAD_BYTES};
 use crate::proxy::uploads::store::{Put, UploadPath};
 
 /// The kinds of archives that are taken.
@@ -147,7 +147,7 @@ impl Unpacking {
             self.count()?;
             match entry.header().entry_type() {
                 tar::EntryType::Regular | tar::EntryType::Continuous => {
-                    self.file(&name, &mut entry)?
+                    self.file(&name, &mut entry)?;
                 }
                 tar::EntryType::Directory => self.folder(&name)?,
                 // What `git archive` writes in front: a comment with the commit.
@@ -279,7 +279,7 @@ fn broken(error: impl std::fmt::Display) -> ArchiveRefusal {
 pub fn fuzz(bytes: &[u8]) {
     let bounds = Bounds {
         entries: 64,
-        bytes: MIB,
+        bytes: crate::policy::limits::MIB,
     };
     for format in [ArchiveFormat::TarGz, ArchiveFormat::Zip] {
         if let Ok(puts) = unpack_within(bytes, format, "in/".into(), bounds) {

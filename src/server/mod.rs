@@ -4,4 +4,6 @@ pub mod answer;
 pub mod archive;
 pub mod arguments;
 pub mod artifacts;
+pub mod blank;
+pub mod briefing;
 pub mod tools;

@@ -47,7 +47,7 @@ struct Archive {
 /// Changes the uploads. Decoding and inflating take their time: not for an async thread.
 pub fn post(store: &UploadStore, body: &str) -> Result<Answer, Refused> {
     let change = change(parse(body)?)?;
-    let written = store.apply(change).map_err(refuse)?;
+    let written = store.apply(change).map_err(|refusal| refuse(&refusal))?;
     let mut reply = list(store, written.iter().take(WRITTEN_LIST));
     if written.len() > WRITTEN_LIST {
         reply["more_files"] = (written.len() - WRITTEN_LIST).into();
@@ -86,7 +86,7 @@ fn change(arguments: Arguments) -> Result<Change, Refused> {
     }
     let delete = delete
         .iter()
-        .map(|path| UploadPath::parse(path).map_err(refuse));
+        .map(|path| UploadPath::parse(path).map_err(|refusal| refuse(&refusal)));
     Ok(Change {
         clear,
         delete: delete.collect::<Result<_, _>>()?,
@@ -96,7 +96,7 @@ fn change(arguments: Arguments) -> Result<Change, Refused> {
 
 impl File {
     fn put(self, index: usize) -> Result<Put, Refused> {
-        let path = UploadPath::parse(&self.path).map_err(refuse)?;
+        let path = UploadPath::parse(&self.path).map_err(|refusal| refuse(&refusal))?;
         let place = format!("files[{index}] ({path})");
         let bytes = match (self.text, self.base64) {
             (Some(text), None) => text.into_bytes(),
@@ -183,7 +183,7 @@ fn url(path: &UploadPath) -> String {
 }
 
 /// The one place where refusals of the store get their codes.
-fn refuse(refusal: StoreRefusal) -> Refused {
+fn refuse(refusal: &StoreRefusal) -> Refused {
     let message = refusal.to_string();
     match refusal {
         StoreRefusal::BadPath { .. } => Refused::new(
@@ -204,7 +204,7 @@ fn refuse(refusal: StoreRefusal) -> Refused {
             message,
             format!("send the chunk that begins at offset {expected}, or offset 0 to start over"),
         )
-        .with("offset", expected),
+        .with("offset", *expected),
         StoreRefusal::NotFound { .. } => Refused::new(
             Code::NotFound,
             message,
