@@ -167,6 +167,32 @@ impl Page {
         })
     }
 
+    /// Scrolls to what a selector matches, and says where in the document it lies: left, top, width, height in CSS
+    /// pixels. `None` where it matches nothing.
+    pub async fn bounds_of(
+        &self,
+        selector: &str,
+        deadline: Instant,
+    ) -> Result<Option<[f64; 4]>, PageError> {
+        let selector = serde_json::Value::from(selector);
+        let script = format!(
+            "(() => {{
+                const found = document.querySelector({selector});
+                if (!found) return null;
+                found.scrollIntoView({{block: 'nearest', inline: 'nearest', behavior: 'instant'}});
+                const box = found.getBoundingClientRect();
+                return [box.x + scrollX, box.y + scrollY, box.width, box.height];
+            }})()"
+        );
+        let value = self.ask(&script, deadline).await?;
+        serde_json::from_value(value).map_err(|_| {
+            CallError::Malformed {
+                method: "Runtime.evaluate",
+            }
+            .into()
+        })
+    }
+
     /// Whether the page's scripts still run: a loop without an end holds them for ever.
     pub async fn is_responsive(&self) -> bool {
         self.ask("1", Instant::now() + RESPONSIVE).await.is_ok()

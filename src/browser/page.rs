@@ -239,6 +239,11 @@ impl Page {
         self.observed.life()
     }
 
+    /// Whether its browser is gone.
+    pub fn is_orphan(&self) -> bool {
+        self.connection.is_gone()
+    }
+
     /// Whether it is a page of this browser.
     pub fn belongs_to(&self, chromium: &Chromium) -> bool {
         Arc::ptr_eq(&self.targets, &chromium.targets)
