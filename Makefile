@@ -32,6 +32,8 @@ check:
 # Ours beside Playwright and Puppeteer on the same Chromium; writes bench/RESULTS.md. Takes npm, and half an hour.
 bench: setup-bench
 	$(CARGO) build --release
+	$(CARGO) run --release --example relay_bench
+	$(CARGO) run --release --example proxy_bench
 	cd bench && npm ci --no-audit --no-fund && node run.mjs $(BENCH)
 
 setup:

@@ -17,6 +17,7 @@ use super::flags::{self, Start};
 use super::folder::RunFolder;
 use super::namespace::{Arrived, Program};
 use super::pipe::{CallError, Connection};
+use super::policies::{self, PolicyHole};
 use super::rung::Rung;
 use super::spawn::{Launch, Log, Process, SpawnError, Waiting, prepare};
 use super::targets::Targets;
@@ -41,6 +42,9 @@ pub enum LaunchError {
     /// Its folder could not be made.
     #[error("the browser's folder could not be made: {0}")]
     Folder(#[from] std::io::Error),
+    /// A policy of the machine beats the boundary.
+    #[error(transparent)]
+    Policy(#[from] PolicyHole),
     /// It started and did not answer; with the end of its log.
     #[error("Chromium started but did not answer: {reason}\n{log}")]
     Silent {
@@ -141,6 +145,7 @@ impl Chromium {
         rung: Rung,
         folder: &RunFolder,
     ) -> Result<Launched, LaunchError> {
+        policies::check()?;
         let profile = folder.new_profile()?;
         let mut launch = Launch {
             helper: setup.helper.clone(),

@@ -109,7 +109,6 @@ pub(super) struct Fold {
     /// Frames of the page, so that a download, which names only its frame, finds it.
     pub(super) frames: HashSet<String>,
     pub(super) life: Life,
-    pub(super) lost_password: bool,
 }
 
 impl Fold {
@@ -208,7 +207,6 @@ impl Fold {
             .remove(value["requestId"].as_str().unwrap_or_default())
             .unwrap_or_default();
         let reason = text(&value["errorText"]);
-        self.lost_password |= reason == "net::ERR_INVALID_AUTH_CREDENTIALS";
         // What the page itself gave up is no failure.
         if value["canceled"] != true && reason != "net::ERR_ABORTED" {
             self.events

@@ -15,6 +15,7 @@ pub mod navigate;
 pub mod observed;
 pub mod page;
 pub mod pipe;
+pub mod policies;
 pub mod probe;
 pub mod rung;
 pub mod spawn;

@@ -53,11 +53,6 @@ impl Observed {
         self.fold().document.clone()
     }
 
-    /// Whether the proxy refused the page's password: the browser has lost it.
-    pub fn lost_password(&self) -> bool {
-        self.fold().lost_password
-    }
-
     /// A popup was opened and is closed.
     pub fn popup(&self, url: &str) {
         self.fold().events.popups.add(|| short(url));

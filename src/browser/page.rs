@@ -70,8 +70,8 @@ pub struct Page {
     pub(super) camera: tokio::sync::Mutex<()>,
     targets: Arc<Targets>,
     context: String,
-    /// Its name at the proxy.
-    pub user: String,
+    /// Its name and password at the proxy.
+    credential: Credential,
     viewport: Mutex<Viewport>,
     world: Mutex<Option<(String, i64)>>,
 }
@@ -140,12 +140,12 @@ impl Page {
             camera: tokio::sync::Mutex::default(),
             targets: Arc::clone(&chromium.targets),
             context: context.to_owned(),
-            user: credential.user.clone(),
+            credential,
             viewport: Mutex::new(viewport),
             world: Mutex::default(),
         };
         page.set_up().await?;
-        page.prime(credential).await?;
+        page.prime().await?;
         Ok(page)
     }
 
@@ -171,9 +171,15 @@ impl Page {
         Ok(())
     }
 
-    /// Loads the priming page: the proxy asks for the password once, and the context remembers it.
-    async fn prime(&self, credential: Credential) -> Result<(), PageError> {
-        self.targets.prime(&self.target, credential);
+    /// Its name at the proxy.
+    pub fn user(&self) -> &str {
+        &self.credential.user
+    }
+
+    /// Loads the priming page: the proxy asks for the password once, and the context remembers it until Chromium's
+    /// network service is started anew.
+    pub async fn prime(&self) -> Result<(), PageError> {
+        self.targets.prime(&self.target, self.credential.clone());
         let navigated = self
             .connection
             .start(Some(&self.session), &Navigate { url: PRIME_URL })

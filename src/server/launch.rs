@@ -76,6 +76,18 @@ impl Kit {
         opened
     }
 
+    /// Primes a page anew whose browser has lost the password.
+    pub(super) async fn prime_again(&self, page: &Page) -> Result<(), PageError> {
+        self.proxy.unprime(page.user());
+        page.prime().await?;
+        match timeout(PRIMED, self.proxy.wait_primed(page.user())).await {
+            Ok(true) => Ok(()),
+            _ => Err(PageError::NotPrimed(
+                "the proxy has not seen its password".to_owned(),
+            )),
+        }
+    }
+
     /// The best browser that this machine gives: the remembered rung, or the first of the ladder that is whole, or the
     /// best of what is left.
     pub(super) async fn climb(
@@ -157,7 +169,7 @@ impl Kit {
             Ok(page) => {
                 let verdict = probe::run(&page, &format!("{ORIGIN}/{PROBE}"), rung, deadline).await;
                 page.close().await;
-                self.proxy.retire(&page.user);
+                self.proxy.retire(page.user());
                 verdict.map_err(|error| error.to_string())
             }
             Err(error) => Err(error.to_string()),

@@ -168,7 +168,7 @@ impl Pages {
 
     async fn end(&self, opened: &Opened) {
         opened.page.close().await;
-        self.kit.proxy.retire(&opened.page.user);
+        self.kit.proxy.retire(opened.page.user());
         if let Ok(path) = UploadPath::parse(&inline_path(&opened.id)) {
             // Most pages were not given as text; for them there is nothing to delete.
             let _ = self.kit.uploads.apply(Change {
@@ -242,7 +242,7 @@ impl Pages {
                     table.lost.pop_first();
                 }
             }
-            self.kit.proxy.retire(&opened.page.user);
+            self.kit.proxy.retire(opened.page.user());
             self.tell(&opened, "lost");
         }
     }

@@ -122,11 +122,16 @@ async fn show(
     };
     session.pages.sent_to(opened, &url);
     let refuse = |error: PageError| refused(&opened.id, &error);
-    let mut navigation = opened
-        .page
-        .navigate(&url, arguments.wait_until, deadline)
-        .await
-        .map_err(refuse)?;
+    let go = || opened.page.navigate(&url, arguments.wait_until, deadline);
+    let mut navigation = go().await.map_err(refuse)?;
+    if navigation.lost_password() {
+        session
+            .kit
+            .prime_again(&opened.page)
+            .await
+            .map_err(refuse)?;
+        navigation = go().await.map_err(refuse)?;
+    }
     if let Some(selector) = arguments
         .wait_for
         .as_deref()

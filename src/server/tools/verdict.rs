@@ -20,7 +20,7 @@ pub(super) fn verdict(
     let refused: Vec<Value> = session
         .kit
         .proxy
-        .refusals(&opened.page.user)
+        .refusals(opened.page.user())
         .iter()
         .map(|host| json!({ "host": host.host, "reason": host.reason, "fix": host.fix }))
         .collect();
