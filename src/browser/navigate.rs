@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use super::command::{Crash, Evaluate, Navigate, RemoteObject};
-use super::observed::Life;
+use super::fold::Life;
 use super::page::{Page, PageError};
 use super::pipe::CallError;
 
@@ -158,6 +158,32 @@ impl Page {
             }})()"
         );
         let deadline = Instant::now() + RESPONSIVE;
+        let value = self.ask(&script, deadline).await?;
+        serde_json::from_value(value).map_err(|_| {
+            CallError::Malformed {
+                method: "Runtime.evaluate",
+            }
+            .into()
+        })
+    }
+
+    /// Scrolls to what a selector matches, and says where in the document it lies: left, top, width, height in CSS
+    /// pixels. `None` where it matches nothing.
+    pub async fn bounds_of(
+        &self,
+        selector: &str,
+        deadline: Instant,
+    ) -> Result<Option<[f64; 4]>, PageError> {
+        let selector = serde_json::Value::from(selector);
+        let script = format!(
+            "(() => {{
+                const found = document.querySelector({selector});
+                if (!found) return null;
+                found.scrollIntoView({{block: 'nearest', inline: 'nearest', behavior: 'instant'}});
+                const box = found.getBoundingClientRect();
+                return [box.x + scrollX, box.y + scrollY, box.width, box.height];
+            }})()"
+        );
         let value = self.ask(&script, deadline).await?;
         serde_json::from_value(value).map_err(|_| {
             CallError::Malformed {

@@ -10,7 +10,8 @@ use super::command::{
     EnableLog, EnablePage, EnableRuntime, Navigate, ResetHistory, SetAutoAttach, SetDeviceMetrics,
     SetDownloadBehavior, SetFocusEmulation, SetLifecycleEvents,
 };
-use super::observed::{Life, Observed, network};
+use super::fold::Life;
+use super::observed::{Observed, network};
 use super::pipe::{CallError, Connection};
 use super::targets::{Attached, Credential, Targets};
 
@@ -237,6 +238,11 @@ impl Page {
     /// Whether the page is there.
     pub fn life(&self) -> Life {
         self.observed.life()
+    }
+
+    /// Whether its browser is gone.
+    pub fn is_orphan(&self) -> bool {
+        self.connection.is_gone()
     }
 
     /// Whether it is a page of this browser.

@@ -111,8 +111,9 @@ pub const RELAY_CLOSE: Duration = Duration::from_secs(3);
 pub const CALL_DEADLINE: Duration = Duration::from_secs(28);
 /// The time a page gets to load, unless the agent asks for less or more.
 pub const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
-/// The longest time an agent may ask for, in any tool.
-pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(25);
+/// The longest time an agent may ask for, in any tool: it leaves room in [`CALL_DEADLINE`] for finding out whether the
+/// page hangs, and for killing it.
+pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(22);
 /// The time an `eval` gets, unless the agent asks otherwise.
 pub const EVAL_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time a screenshot gets, the wait for its selector included.
@@ -123,6 +124,8 @@ pub const EVAL_VALUE: usize = 256 * KIB;
 pub const EVAL_VALUE_MOST: usize = 3 * MIB;
 /// Entries of each list of a verdict; the rest is counted.
 pub const VERDICT_LIST: usize = 5;
+/// Refused hosts that `/info` lists.
+pub const INFO_LIST: usize = 20;
 /// Characters of one line of text that a page made (an error, a title), in a reply.
 pub const PAGE_TEXT: usize = 300;
 /// Bytes of a picture in one part. Four thirds of it in base64 stay under [`REPLY_UNITS`]; a multiple of 3, so that
@@ -203,6 +206,16 @@ pub const CDP_MESSAGE: usize = 512 * MIB;
 pub const RUNG: Duration = Duration::from_secs(25);
 /// A verdict of the probe is believed this long.
 pub const PROBE_CACHE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Pauses before a lost browser is started again; after the last the session ends.
+pub const BROWSER_RESTARTS: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+    Duration::from_secs(16),
+];
+/// A call waits this long for a browser that is being started again.
+pub const BROWSER_WAIT: Duration = Duration::from_secs(12);
 /// The end of Chromium's standard error that is kept for the owner, bytes.
 pub const BROWSER_LOG: usize = 64 * KIB;
 /// Everything is ended in order within this.
@@ -219,6 +232,8 @@ pub const UPSTREAM_HEAD: usize = 64 * KIB;
 /// Client connections open at once; one more is closed unheard. Over [`TUNNELS`], so that a full house can still be told
 /// so with a 503.
 pub const PROXY_CONNECTIONS: usize = 768;
+/// Lines of the audit log that may wait to be written.
+pub const PROXY_EVENTS: usize = 1_024;
 /// Tunnels open at once.
 pub const TUNNELS: usize = 512;
 /// Tunnels of one browser context.

@@ -51,6 +51,8 @@ pub enum Code {
     TimedOut,
     /// The page did not react and was killed.
     PageHung,
+    /// The page's renderer crashed.
+    PageCrashed,
     /// The browser was lost; a new one is being, or has been, started.
     BrowserRestarted,
     /// Something of ours broke; the owner's log says what.
@@ -59,7 +61,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, so that the briefing can be held against them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::BadArguments,
         Self::BadPath,
         Self::BadBase64,
@@ -76,6 +78,7 @@ impl Code {
         Self::EvalThrew,
         Self::TimedOut,
         Self::PageHung,
+        Self::PageCrashed,
         Self::BrowserRestarted,
         Self::Internal,
     ];
@@ -98,6 +101,7 @@ impl Code {
             Self::TooManyPages => (429, "too_many_pages"),
             Self::TooManyRequests => (429, "too_many_requests"),
             Self::Internal => (500, "internal"),
+            Self::PageCrashed => (502, "page_crashed"),
             Self::BrowserRestarted => (503, "browser_restarted"),
             Self::TimedOut => (504, "timed_out"),
             Self::PageHung => (504, "page_hung"),

@@ -14,18 +14,8 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
+use crate::browser::capture::Format;
 use crate::policy::limits::{BLANK_TOLERANCE, KIB, PICTURE_PIXELS};
-
-/// The formats of pictures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PictureFormat {
-    /// Lossless: one colour means equal pixels.
-    Png,
-    /// Lossy: one colour means pixels within [`BLANK_TOLERANCE`].
-    Jpeg,
-    /// Lossy or lossless; judged like JPEG.
-    Webp,
-}
 
 /// A rectangle of the picture, in its pixels; what lies beyond the border is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,16 +51,13 @@ pub enum BlankError {
     Unsupported(&'static str),
 }
 
-/// Judges a picture and regions of it.
-pub fn judge(
-    picture: &[u8],
-    format: PictureFormat,
-    regions: &[Region],
-) -> Result<Verdict, BlankError> {
+/// Judges a picture and regions of it. For PNG one colour means equal pixels, for the lossy formats pixels within
+/// [`BLANK_TOLERANCE`].
+pub fn judge(picture: &[u8], format: Format, regions: &[Region]) -> Result<Verdict, BlankError> {
     match format {
-        PictureFormat::Png => png(picture, regions),
-        PictureFormat::Jpeg => jpeg(picture, regions),
-        PictureFormat::Webp => webp(picture, regions),
+        Format::Png => png(picture, regions),
+        Format::Jpeg => jpeg(picture, regions),
+        Format::Webp => webp(picture, regions),
     }
 }
 

@@ -60,15 +60,15 @@ fn webp_of(width: u32, height: u32, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn all_formats(width: u16, height: u16, data: &[u8]) -> [(PictureFormat, Vec<u8>); 3] {
+fn all_formats(width: u16, height: u16, data: &[u8]) -> [(Format, Vec<u8>); 3] {
     let (w, h) = (u32::from(width), u32::from(height));
     [
-        (PictureFormat::Png, rgb_png(w, h, data)),
+        (Format::Png, rgb_png(w, h, data)),
         (
-            PictureFormat::Jpeg,
+            Format::Jpeg,
             jpeg_of(width, height, data, 90, SamplingFactor::R_4_2_0),
         ),
-        (PictureFormat::Webp, webp_of(w, h, data)),
+        (Format::Webp, webp_of(w, h, data)),
     ]
 }
 
@@ -118,7 +118,7 @@ fn one_unit_in_the_last_pixel_of_a_png_counts() {
         region(32, 16, 1, 1),
         region(31, 16, 2, 1),
     ];
-    let verdict = judge(&bytes, PictureFormat::Png, &regions).unwrap();
+    let verdict = judge(&bytes, Format::Png, &regions).unwrap();
     assert_eq!(
         verdict,
         Verdict {
@@ -142,9 +142,7 @@ fn a_region_is_cut_at_the_border_and_one_outside_is_not_called_blank() {
     ];
     for (region, blank) in rows {
         assert_eq!(
-            judge(&bytes, PictureFormat::Png, &[region])
-                .unwrap()
-                .regions,
+            judge(&bytes, Format::Png, &[region]).unwrap().regions,
             [blank],
             "{region:?}"
         );
@@ -170,7 +168,7 @@ fn pngs_of_other_depths_are_judged_too() {
     for (color, depth, data, blank) in rows {
         let bytes = png_of(8, 2, color, depth, &data);
         assert_eq!(
-            judge(&bytes, PictureFormat::Png, &[]).unwrap().whole,
+            judge(&bytes, Format::Png, &[]).unwrap().whole,
             blank,
             "{color:?} {depth:?}"
         );
@@ -184,8 +182,8 @@ fn rows_after_the_deciding_one_are_not_read() {
         .collect();
     let mut bytes = rgb_png(64, 512, &noise);
     bytes.truncate(bytes.len() / 2);
-    assert!(!judge(&bytes, PictureFormat::Png, &[]).unwrap().whole);
-    assert!(judge(&bytes, PictureFormat::Png, &[region(0, 511, 64, 1)]).is_err());
+    assert!(!judge(&bytes, Format::Png, &[]).unwrap().whole);
+    assert!(judge(&bytes, Format::Png, &[region(0, 511, 64, 1)]).is_err());
 }
 
 #[test]
@@ -203,7 +201,7 @@ fn no_picture_of_one_colour_is_beyond_the_bound() {
                         height.into()
                     ));
                     assert!(
-                        judge(&bytes, PictureFormat::Jpeg, &[]).unwrap().whole,
+                        judge(&bytes, Format::Jpeg, &[]).unwrap().whole,
                         "{color:?} {quality}"
                     );
                 }
@@ -217,7 +215,7 @@ fn no_picture_of_one_colour_is_beyond_the_bound() {
 fn a_lossy_webp_of_one_colour_is_blank() {
     let bytes = include_bytes!("one-colour.webp");
     assert!(
-        judge(bytes, PictureFormat::Webp, &[region(2, 2, 5, 5)])
+        judge(bytes, Format::Webp, &[region(2, 2, 5, 5)])
             .unwrap()
             .whole
     );
@@ -225,7 +223,7 @@ fn a_lossy_webp_of_one_colour_is_blank() {
 
 #[test]
 fn what_is_no_picture_is_an_error() {
-    for format in [PictureFormat::Png, PictureFormat::Jpeg, PictureFormat::Webp] {
+    for format in [Format::Png, Format::Jpeg, Format::Webp] {
         assert!(judge(b"", format, &[]).is_err());
         assert!(judge(b"GIF89a", format, &[]).is_err());
     }
@@ -234,7 +232,7 @@ fn what_is_no_picture_is_an_error() {
     }
     let mut huge = rgb_png(8, 8, &pixels(8, 8, &[], [0; 3]));
     huge[16..24].copy_from_slice(&[0, 0, 0x7f, 0xff, 0, 0, 0x7f, 0xff]);
-    assert!(judge(&huge, PictureFormat::Png, &[]).is_err());
+    assert!(judge(&huge, Format::Png, &[]).is_err());
 }
 
 proptest! {
