@@ -41,10 +41,6 @@ pub enum Code {
     UploadsFull,
     /// All pages are taken.
     TooManyPages,
-    /// Too many requests wait for the owner, or came in the last hour.
-    TooManyRequests,
-    /// The owner has said no to this host in this session.
-    AlreadyDenied,
     /// The script threw, or its promise was rejected.
     EvalThrew,
     /// The call's own time ran out.
@@ -61,7 +57,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, so that the briefing can be held against them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 17] = [
         Self::BadArguments,
         Self::BadPath,
         Self::BadBase64,
@@ -73,8 +69,6 @@ impl Code {
         Self::OffsetMismatch,
         Self::UploadsFull,
         Self::TooManyPages,
-        Self::TooManyRequests,
-        Self::AlreadyDenied,
         Self::EvalThrew,
         Self::TimedOut,
         Self::PageHung,
@@ -92,14 +86,12 @@ impl Code {
             Self::BadArchive => (400, "bad_archive"),
             Self::BadUrl => (400, "bad_url"),
             Self::BadSelector => (400, "bad_selector"),
-            Self::AlreadyDenied => (403, "already_denied"),
             Self::NotFound => (404, "not_found"),
             Self::Gone => (404, "gone"),
             Self::OffsetMismatch => (409, "offset_mismatch"),
             Self::UploadsFull => (413, "uploads_full"),
             Self::EvalThrew => (422, "eval_threw"),
             Self::TooManyPages => (429, "too_many_pages"),
-            Self::TooManyRequests => (429, "too_many_requests"),
             Self::Internal => (500, "internal"),
             Self::PageCrashed => (502, "page_crashed"),
             Self::BrowserRestarted => (503, "browser_restarted"),

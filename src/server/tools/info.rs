@@ -58,6 +58,5 @@ fn limits() -> Value {
         "eval_value_bytes": [limit::EVAL_VALUE, limit::EVAL_VALUE_MOST],
         "timeout_ms_most": u64::try_from(limit::LONGEST_TIMEOUT.as_millis()).ok(),
         "calls_in_flight": limit::CALLS_IN_FLIGHT,
-        "requests_waiting": limit::REQUESTS_WAITING, "requests_an_hour": limit::REQUESTS_PER_WINDOW,
     })
 }
