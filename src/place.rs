@@ -38,6 +38,11 @@ pub fn no_color() -> bool {
     variable("NO_COLOR").is_some()
 }
 
+/// What the daemon's own log shows, where the owner says it (`RUST_LOG`).
+pub fn log_filter() -> Option<String> {
+    variable("RUST_LOG")?.into_string().ok()
+}
+
 fn home() -> Option<PathBuf> {
     variable("HOME").map(PathBuf::from)
 }

@@ -33,27 +33,23 @@ pub enum Outcome {
         /// Characters of a text that was cut inside the page.
         cut_from: Option<u64>,
     },
-    /// It threw.
-    Threw(Thrown),
+    /// It threw: the message.
+    Threw(String),
     /// It does not parse.
-    Syntax(Thrown),
+    Syntax {
+        /// The parser's message.
+        message: String,
+        /// The line of the agent's script, from 1.
+        line: u32,
+        /// The column, from 1.
+        column: u32,
+    },
     /// The value has no JSON: a cycle, or nested too deeply.
     NotSerializable(String),
     /// The value is larger than what the wire carries.
     TooLarge,
     /// Its time was over; the script was stopped.
     TimedOut,
-}
-
-/// An error of the agent's script.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thrown {
-    /// The error with its stack, as the console shows it.
-    pub text: String,
-    /// The line of the agent's script, from 1.
-    pub line: u32,
-    /// The column, from 1.
-    pub column: u32,
 }
 
 impl Page {
@@ -78,24 +74,22 @@ impl Page {
     async fn run(&self, js: &str, args: &Value) -> Result<Outcome, CallError> {
         let as_expression = expression(js, args);
         if self.syntax_error(&as_expression).await?.is_none() {
-            return self.take(&as_expression, false, EXPRESSION_FRONT).await;
+            return self.take(&as_expression, false).await;
         }
         match self.syntax_error(js).await? {
             Some(error) if returns_or_awaits(&error) => {
                 let as_body = body(js, args);
                 match self.syntax_error(&as_body).await? {
                     // Both `return` and something that no function may hold: the plain script's error says more.
-                    Some(_) if !says(&error, "Illegal return") => self.take(js, true, "").await,
-                    Some(_) => Ok(Outcome::Syntax(thrown(&error, ""))),
-                    None if says(&error, "Illegal return") => {
-                        self.take(&as_body, false, BODY_FRONT).await
-                    }
-                    None => self.take(js, true, "").await,
+                    Some(_) if !says(&error, "Illegal return") => self.take(js, true).await,
+                    Some(_) => Ok(syntax(&error)),
+                    None if says(&error, "Illegal return") => self.take(&as_body, false).await,
+                    None => self.take(js, true).await,
                 }
             }
-            Some(error) => Ok(Outcome::Syntax(thrown(&error, ""))),
-            None if *args != Value::Null => self.take(&body(js, args), false, BODY_FRONT).await,
-            None => self.take(js, true, "").await,
+            Some(error) => Ok(syntax(&error)),
+            None if *args != Value::Null => self.take(&body(js, args), false).await,
+            None => self.take(js, true).await,
         }
     }
 
@@ -112,7 +106,7 @@ impl Page {
             .exception_details)
     }
 
-    async fn take(&self, script: &str, repl_mode: bool, front: &str) -> Result<Outcome, CallError> {
+    async fn take(&self, script: &str, repl_mode: bool) -> Result<Outcome, CallError> {
         let evaluate = Evaluate {
             expression: script,
             context_id: None,
@@ -122,7 +116,7 @@ impl Page {
             user_gesture: true,
         };
         match self.connection.start(Some(&self.session), &evaluate).await {
-            Ok(evaluated) => Ok(outcome(evaluated, front)),
+            Ok(evaluated) => Ok(outcome(evaluated)),
             Err(CallError::TooLarge { .. }) => Ok(Outcome::TooLarge),
             Err(CallError::Refused { message, .. }) if message.contains("reference chain") => {
                 Ok(Outcome::NotSerializable(
@@ -174,10 +168,19 @@ fn returns_or_awaits(error: &ExceptionDetails) -> bool {
     says(error, "Illegal return") || says(error, "await is only valid")
 }
 
-fn outcome(evaluated: Evaluated, front: &str) -> Outcome {
+fn outcome(evaluated: Evaluated) -> Outcome {
     match evaluated.exception_details {
-        Some(details) => Outcome::Threw(thrown(&details, front)),
+        Some(details) => Outcome::Threw(thrown(&details)),
         None => value_of(evaluated.result),
+    }
+}
+
+fn syntax(details: &ExceptionDetails) -> Outcome {
+    let message = thrown(details);
+    Outcome::Syntax {
+        message,
+        line: details.line_number + 1,
+        column: details.column_number + 1,
     }
 }
 
@@ -206,21 +209,21 @@ fn value_of(result: RemoteObject) -> Outcome {
     }
 }
 
-fn thrown(details: &ExceptionDetails, front: &str) -> Thrown {
-    let wrapped = u32::from(!front.is_empty());
-    let text = match &details.exception {
+/// What was thrown, without its stack: the stack's lines count what stands around the agent's script.
+fn thrown(details: &ExceptionDetails) -> String {
+    match &details.exception {
         Some(RemoteObject {
             description: Some(description),
             ..
-        }) => description.clone(),
+        }) => {
+            let message = description
+                .lines()
+                .take_while(|line| !line.trim_start().starts_with("at "));
+            message.collect::<Vec<_>>().join("\n")
+        }
         Some(RemoteObject {
             value: Some(value), ..
         }) => format!("{} {value}", details.text),
         _ => details.text.clone(),
-    };
-    Thrown {
-        text,
-        line: (details.line_number + 1).saturating_sub(wrapped).max(1),
-        column: details.column_number + 1,
     }
 }

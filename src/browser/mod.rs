@@ -8,6 +8,7 @@ pub mod display;
 pub mod evaluate;
 pub mod find;
 pub mod flags;
+pub mod fold;
 pub mod folder;
 pub mod namespace;
 pub mod navigate;

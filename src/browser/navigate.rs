@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use super::command::{Crash, Evaluate, Navigate, RemoteObject};
-use super::observed::Life;
+use super::fold::Life;
 use super::page::{Page, PageError};
 use super::pipe::CallError;
 

@@ -10,7 +10,8 @@ use super::command::{
     EnableLog, EnablePage, EnableRuntime, Navigate, ResetHistory, SetAutoAttach, SetDeviceMetrics,
     SetDownloadBehavior, SetFocusEmulation, SetLifecycleEvents,
 };
-use super::observed::{Life, Observed, network};
+use super::fold::Life;
+use super::observed::{Observed, network};
 use super::pipe::{CallError, Connection};
 use super::targets::{Attached, Credential, Targets};
 

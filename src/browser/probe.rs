@@ -232,7 +232,7 @@ mod tests {
     const SWIFTSHADER: &str =
         "ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero)), SwiftShader driver)";
 
-    fn found(renderer: &str, webgpu: Value) -> Found {
+    fn found(renderer: &str, webgpu: &Value) -> Found {
         serde_json::from_value(
             json!({"webgl": {"renderer": renderer, "texture_side": 8192}, "webgpu": webgpu}),
         )
@@ -268,7 +268,7 @@ mod tests {
             ),
             ("", false, "unknown"),
         ] {
-            let verdict = judge(Rung::HardwareVulkan, &found(renderer, drawn()), right);
+            let verdict = judge(Rung::HardwareVulkan, &found(renderer, &drawn()), right);
             assert_eq!(
                 (verdict.hardware, verdict.backend.as_str()),
                 (hardware, backend),
@@ -283,17 +283,17 @@ mod tests {
             let gpu_lost = |x: u32, y: u32| if x >= 160 { Some(colour) } else { right(x, y) };
             let verdict = judge(
                 Rung::SoftwareHeadless,
-                &found(SWIFTSHADER, drawn()),
+                &found(SWIFTSHADER, &drawn()),
                 gpu_lost,
             );
             assert!(verdict.webgl.proven && !verdict.webgpu.proven);
             assert!(verdict.webgpu.reason.unwrap().contains("the picture shows"));
         }
         let wrong = json!({"adapter": "a", "centre": [0, 0, 0], "corner": GREEN});
-        let verdict = judge(Rung::SoftwareX, &found(SWIFTSHADER, wrong), right);
+        let verdict = judge(Rung::SoftwareX, &found(SWIFTSHADER, &wrong), right);
         assert!(verdict.webgpu.reason.unwrap().contains("read-back"));
         let missing = json!({"reason": "navigator.gpu is missing"});
-        let verdict = judge(Rung::SoftwareX, &found(SWIFTSHADER, missing), right);
+        let verdict = judge(Rung::SoftwareX, &found(SWIFTSHADER, &missing), right);
         assert_eq!(
             verdict.webgpu.reason.as_deref(),
             Some("navigator.gpu is missing")
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn hardware_beats_software_and_webgl_comes_first() {
         let verdict = |hardware, webgpu| {
-            let mut verdict = judge(Rung::SoftwareX, &found(SWIFTSHADER, drawn()), right);
+            let mut verdict = judge(Rung::SoftwareX, &found(SWIFTSHADER, &drawn()), right);
             verdict.hardware = hardware;
             verdict.webgpu.proven = webgpu;
             verdict

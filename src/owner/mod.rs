@@ -1,1 +1,86 @@
-//! placeholder
+//! The owner's side: commands, what the terminal shows and takes, and the demo.
+
+pub mod arguments;
+mod console;
+mod demo;
+mod json;
+mod relay;
+mod screen;
+mod shown;
+mod start;
+mod stop;
+mod teller;
+mod words;
+
+use self::arguments::{Command, Usage};
+use crate::relay::embedded::BindError;
+use crate::server::StartError;
+
+/// Why a command failed; its message is printed as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The arguments do not fit together.
+    #[error(transparent)]
+    Usage(#[from] Usage),
+    /// A session without `--dev`.
+    #[error(
+        "not installed: this version has no installed form yet; use --dev to run as the present user"
+    )]
+    NotInstalled,
+    /// No session came about.
+    #[error("{}", shown::text(&.0.to_string()))]
+    Start(#[from] StartError),
+    /// The session ended before its time.
+    #[error("the session ended before its time: {}", shown::text(.0))]
+    Ended(String),
+    /// The relay cannot listen.
+    #[error(transparent)]
+    Relay(#[from] BindError),
+    /// Nobody reads standard output any more.
+    #[error("standard output is closed: {0}")]
+    Output(std::io::Error),
+    /// The system refuses what every command needs.
+    #[error("{what}: {source}")]
+    System {
+        /// What was wanted.
+        what: &'static str,
+        /// Its words.
+        source: std::io::Error,
+    },
+    /// The demo did not prove everything.
+    #[error("the demo did not prove everything: {0}")]
+    Demo(String),
+    /// The owner stopped it before it was done.
+    #[error("stopped before it was done")]
+    Stopped,
+}
+
+impl Failure {
+    /// The process's exit code: the one place where it is decided.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Start(error) => error.exit_code(),
+            Self::NotInstalled
+            | Self::Ended(_)
+            | Self::Relay(_)
+            | Self::Output(_)
+            | Self::System { .. }
+            | Self::Demo(_)
+            | Self::Stopped => 1,
+        }
+    }
+}
+
+/// Runs one command to its end.
+///
+/// # Errors
+/// With the one message to print, and the exit code.
+pub async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Start(arguments) => start::run(*arguments).await,
+        Command::Demo(arguments) => demo::run(arguments).await,
+        Command::Relay(arguments) => relay::run(arguments).await,
+    }
+}

@@ -165,6 +165,19 @@ pub const REQUESTS_PER_WINDOW: usize = 20;
 /// The window of [`REQUESTS_PER_WINDOW`].
 pub const REQUEST_WINDOW: Duration = Duration::from_secs(3600);
 
+// --- The owner's side: enforced by `owner`.
+
+/// Minutes of the longest session: ten years; a longer one would leave the range of the clock.
+pub const SESSION_MINUTES_MOST: u64 = 10 * 365 * 24 * 60;
+/// Bytes of a line that the owner types; the rest of a longer one is a line of its own.
+pub const OWNER_LINE: u64 = 4 * 1024;
+/// Lines that were typed and wait for their turn; what reads them stands still while it is full.
+pub const OWNER_LINES: usize = 16;
+/// Events that wait to be shown. Every call in flight may end at once.
+pub const OWNER_EVENTS: usize = 4 * CALLS_IN_FLIGHT;
+/// What is said last is given up after this, where nobody reads standard output.
+pub const LAST_WORD: Duration = Duration::from_secs(1);
+
 // --- Pictures: enforced by the tools' argument types.
 
 /// Units of a colour channel by which pixels of a lossy picture of one colour may differ: JPEG and WebP round, and a

@@ -12,7 +12,7 @@ use super::Event;
 use super::answer::{Code, Refused};
 use super::keeper::{Browser, running};
 use super::launch::Kit;
-use crate::browser::observed::Life;
+use crate::browser::fold::Life;
 use crate::browser::page::{Page, Viewport};
 use crate::policy::limits::{BROWSER_WAIT, PAGES, VIEWPORT};
 use crate::proxy::uploads::store::{Change, UploadPath};

@@ -142,9 +142,7 @@ fn a_region_is_cut_at_the_border_and_one_outside_is_not_called_blank() {
     ];
     for (region, blank) in rows {
         assert_eq!(
-            judge(&bytes, Format::Png, &[region])
-                .unwrap()
-                .regions,
+            judge(&bytes, Format::Png, &[region]).unwrap().regions,
             [blank],
             "{region:?}"
         );

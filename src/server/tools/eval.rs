@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::browser::evaluate::{Outcome as Evaluated, Thrown};
-use crate::browser::observed::short;
+use crate::browser::evaluate::Outcome as Evaluated;
+use crate::browser::fold::short;
 use crate::policy::limits::{EVAL_TIMEOUT, EVAL_VALUE, EVAL_VALUE_MOST, LONGEST_TIMEOUT};
 use crate::server::answer::{Answer, Code, Refused};
 use crate::server::arguments::parse;
@@ -56,14 +56,23 @@ pub(super) async fn post(session: &Session, body: &str) -> Outcome {
             kind,
             cut_from,
         } => Ok(Answer::Json(receipt(value, &kind, cut_from, most, ms))),
-        Evaluated::Threw(thrown) => Err(threw(
-            &thrown,
-            "mend the script; `line` and `column` are places in your `js`",
+        Evaluated::Threw(message) => Err(Refused::new(
+            Code::EvalThrew,
+            short(&message),
+            "mend the script",
         )),
-        Evaluated::Syntax(thrown) => Err(threw(
-            &thrown,
-            "the script does not parse; `line` and `column` are places in your `js`",
-        )),
+        Evaluated::Syntax {
+            message,
+            line,
+            column,
+        } => {
+            let refused = Refused::new(
+                Code::EvalThrew,
+                short(&message),
+                "the script does not parse: mend it at `line` and `column`",
+            );
+            Err(refused.with("line", line).with("column", column))
+        }
         Evaluated::NotSerializable(why) => Err(Refused::new(
             Code::EvalThrew,
             why,
@@ -125,12 +134,6 @@ pub(super) async fn hung(session: &Session, opened: &Opened) -> Refused {
         message,
         "mend the loop, then open the page again with `POST /page`",
     )
-}
-
-fn threw(thrown: &Thrown, fix: &str) -> Refused {
-    Refused::new(Code::EvalThrew, short(&thrown.text), fix)
-        .with("line", thrown.line)
-        .with("column", thrown.column)
 }
 
 /// Small values come as they are; a larger one as the beginning of its text, with its size.

@@ -8,6 +8,7 @@ mod info;
 mod page;
 pub mod schemas;
 mod screenshot;
+mod verdict;
 
 use super::answer::{Answer, Code, Refused};
 use super::session::{Outcome, Session};
@@ -82,7 +83,7 @@ pub(super) fn refused(id: &str, error: &PageError) -> Refused {
             let first = thrown.lines().next().unwrap_or_default();
             Refused::new(
                 Code::BadSelector,
-                crate::browser::observed::short(first),
+                crate::browser::fold::short(first),
                 "mend the CSS selector",
             )
         }

@@ -5,17 +5,16 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::eval::{hung, time};
 use super::refused;
+use super::verdict::verdict;
+use crate::browser::fold::short;
 use crate::browser::navigate::{Navigation, Summary, WaitUntil};
-use crate::browser::observed::{Capped, Events, short};
 use crate::browser::page::{PageError, Viewport};
 use crate::policy::host::Host;
-use crate::policy::limits::{
-    PAGE_TIMEOUT, PICTURE_PIXELS, SCALE, VERDICT_LIST, VIEWPORT, VIEWPORT_SIDE,
-};
+use crate::policy::limits::{PAGE_TIMEOUT, PICTURE_PIXELS, SCALE, VIEWPORT, VIEWPORT_SIDE};
 use crate::proxy::uploads::store::{Change, Put, UploadPath};
 use crate::proxy::uploads::{HOST, ORIGIN};
 use crate::server::answer::{Answer, Code, Refused};
@@ -92,7 +91,7 @@ pub(super) async fn post(session: &Session, body: &str) -> Outcome {
         session,
         &opened,
         &navigation,
-        summary,
+        &summary,
         ms,
     )))
 }
@@ -279,74 +278,6 @@ fn viewport(arguments: &Arguments, now: Viewport) -> Result<Viewport, Refused> {
         );
     }
     Ok(viewport)
-}
-
-/// The verdict; lists that are empty are left out, so that a good page costs few words.
-fn verdict(
-    session: &Session,
-    opened: &Opened,
-    navigation: &Navigation,
-    summary: Summary,
-    ms: u64,
-) -> Value {
-    let events = opened.page.observed.take_events();
-    let refused: Vec<Value> = session
-        .kit
-        .proxy
-        .refusals(&opened.page.user)
-        .iter()
-        .map(|host| json!({ "host": host.host, "reason": host.reason, "fix": host.fix }))
-        .collect();
-    let mut verdict = Map::new();
-    let mut put = |name: &str, value: Value| drop(verdict.insert(name.to_owned(), value));
-    put("page", json!(opened.id));
-    put(
-        "status",
-        json!(
-            opened
-                .page
-                .observed
-                .document()
-                .status
-                .filter(|_| navigation.net_error.is_none())
-        ),
-    );
-    put("title", json!(short(&summary.title)));
-    put("url", json!(short(&summary.url)));
-    put("ms", json!(ms));
-    if let Some(error) = &navigation.net_error {
-        put("error", json!(error));
-    }
-    if navigation.timed_out {
-        put("timed_out", json!(true));
-    }
-    lists(events, &mut put);
-    if !refused.is_empty() {
-        let count = refused.len();
-        put(
-            "refused_hosts",
-            json!({ "items": &refused[..count.min(VERDICT_LIST)], "count": count }),
-        );
-    }
-    put(
-        "canvases",
-        json!({ "items": &summary.canvases[..summary.canvases.len().min(VERDICT_LIST)], "count": summary.canvas_count }),
-    );
-    Value::Object(verdict)
-}
-
-fn lists(events: Events, put: &mut impl FnMut(&str, Value)) {
-    fn filled<T: serde::Serialize>(name: &str, list: Capped<T>, put: &mut impl FnMut(&str, Value)) {
-        if list.count > 0 {
-            put(name, json!(list));
-        }
-    }
-    filled("console_errors", events.console_errors, put);
-    filled("page_errors", events.page_errors, put);
-    filled("failed_requests", events.failed_requests, put);
-    filled("dialogs", events.dialogs, put);
-    filled("popups", events.popups, put);
-    filled("downloads", events.downloads, put);
 }
 
 impl Opened {

@@ -223,7 +223,7 @@ fn check(arguments: &Arguments) -> Result<(), Refused> {
 fn no_match(selector: &str) -> Refused {
     let message = format!(
         "{:?} matches nothing",
-        crate::browser::observed::short(selector)
+        crate::browser::fold::short(selector)
     );
     Refused::new(
         Code::BadSelector,

@@ -1,0 +1,296 @@
+//! The command line, read once into what the session takes.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::browser::rung::GpuChoice;
+use crate::policy::allowlist::{Allowlist, Rule};
+use crate::policy::limits::{SESSION, SESSION_MINUTES_MOST};
+use crate::policy::switches::{OwnerSwitches, SwitchRefusal};
+use crate::relay::address::{AddressError, PlainHttp, RelayAddress};
+use crate::relay::embedded::{RelayConfig, TlsFiles, parse_duration};
+use crate::server::{RelayChoice, ServerConfig};
+
+/// Lends the GPU of this machine to an agent: a sandboxed headless Chromium behind one link.
+#[derive(Debug, Parser)]
+#[command(name = "gpu-browser", version)]
+pub struct Arguments {
+    /// Log more to standard error (RUST_LOG decides in detail)
+    #[arg(long, global = true)]
+    pub verbose: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The owner's commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// The whole loop in one go: true pictures of a WebGL2 and a WebGPU page
+    Demo(Demo),
+    /// Run a session: print the link, show what happens, take commands on standard input
+    Start(Box<Start>),
+    /// The embedded relay on its own
+    Relay(Relay),
+}
+
+/// `gpu-browser demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// The folder for the pictures
+    #[arg(long, value_name = "DIR", default_value = "./demo-out")]
+    pub out: PathBuf,
+    /// Which rungs to try
+    #[arg(long, value_enum, default_value_t)]
+    pub gpu: GpuChoice,
+    /// The Chromium to start
+    #[arg(long, value_name = "PATH")]
+    pub chromium: Option<PathBuf>,
+}
+
+/// `gpu-browser start`.
+#[derive(Debug, Args)]
+pub struct Start {
+    /// The relay that agents reach: its address, or `local` for one on this machine alone
+    #[arg(long, value_name = "URL|local", default_value = "local", value_parser = relay_choice)]
+    pub relay: RelayChoice,
+    /// The length of the session, minutes
+    #[arg(long, value_name = "N", default_value_t = SESSION.as_secs() / 60, value_parser = clap::value_parser!(u64).range(1..=SESSION_MINUTES_MOST))]
+    pub minutes: u64,
+    /// A host that pages may reach, or `*.host` for those below it; repeatable
+    #[arg(long, value_name = "HOST", value_parser = Rule::parse)]
+    pub allow: Vec<Rule>,
+    /// Leave out the built-in list of hosts
+    #[arg(long)]
+    pub no_default_hosts: bool,
+    /// Let pages reach any public host
+    #[arg(long)]
+    pub allow_any_public: bool,
+    /// Which rungs to try
+    #[arg(long, value_enum, default_value_t)]
+    pub gpu: GpuChoice,
+    /// The Chromium to start
+    #[arg(long, value_name = "PATH")]
+    pub chromium: Option<PathBuf>,
+    /// A GPU setting for Chromium; repeatable
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    pub chromium_flag: Vec<String>,
+    /// Run as the present user, without an account of its own
+    #[arg(long)]
+    pub dev: bool,
+    /// Run Chromium without its sandbox
+    #[arg(long, requires = "dev")]
+    pub no_sandbox: bool,
+    /// One JSON event a line on standard output, for programs
+    #[arg(long)]
+    pub json: bool,
+    /// What to call the link
+    #[arg(long, default_value = "agent")]
+    pub label: String,
+}
+
+/// `gpu-browser relay`.
+#[derive(Debug, Args)]
+pub struct Relay {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8787")]
+    pub listen: SocketAddr,
+    /// A call without a reply is answered after this
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub tool_timeout: Option<Duration>,
+    /// An app that is silent for this long is closed and its session held
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub liveness: Option<Duration>,
+    /// A session whose app is away is kept this long
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub hold: Option<Duration>,
+    /// A certificate (PEM), for a relay that others reach
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Plain http beyond this machine, where something in front of it ends TLS
+    #[arg(long)]
+    pub insecure: bool,
+    /// A host name that it is reached under; repeatable
+    #[arg(long, value_name = "HOST")]
+    pub name: Vec<String>,
+}
+
+/// Arguments that are each readable and still cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Usage {
+    /// A switch that Chromium may not get.
+    #[error(transparent)]
+    Switch(#[from] SwitchRefusal),
+}
+
+impl Start {
+    /// The session that was asked for.
+    ///
+    /// # Errors
+    /// Where a switch for Chromium is refused.
+    pub fn config(self, helper: PathBuf) -> Result<ServerConfig, Usage> {
+        Ok(ServerConfig {
+            helper,
+            allow: self.allowlist(),
+            chromium: self.chromium,
+            gpu: self.gpu,
+            switches: OwnerSwitches::parse(&self.chromium_flag)?,
+            sandbox: !self.no_sandbox,
+            relay: self.relay,
+            length: Duration::from_secs(self.minutes * 60),
+            label: self.label,
+        })
+    }
+
+    fn allowlist(&self) -> Allowlist {
+        let built_in = (!self.no_default_hosts).then(Allowlist::default_rules);
+        let list = Allowlist::new(
+            built_in
+                .into_iter()
+                .flatten()
+                .chain(self.allow.iter().cloned()),
+        );
+        if self.allow_any_public {
+            list.or_any_public()
+        } else {
+            list
+        }
+    }
+}
+
+impl Demo {
+    /// A session on the embedded relay that reaches no host at all.
+    pub fn config(&self, helper: PathBuf) -> ServerConfig {
+        ServerConfig {
+            helper,
+            chromium: self.chromium.clone(),
+            gpu: self.gpu,
+            switches: OwnerSwitches::default(),
+            sandbox: true,
+            relay: RelayChoice::Local,
+            length: SESSION,
+            allow: Allowlist::default(),
+            label: "demo".to_owned(),
+        }
+    }
+}
+
+impl Relay {
+    /// How the relay runs; the protocol's own limits where nothing else is said.
+    pub fn config(self) -> RelayConfig {
+        let usual = RelayConfig::at(self.listen);
+        let files = self.tls_cert.zip(self.tls_key);
+        RelayConfig {
+            tool_timeout: self.tool_timeout.unwrap_or(usual.tool_timeout),
+            liveness: self.liveness.unwrap_or(usual.liveness),
+            hold: self.hold.unwrap_or(usual.hold),
+            tls: files.map(|(certificate, key)| TlsFiles { certificate, key }),
+            insecure: self.insecure,
+            names: self.name,
+            ..usual
+        }
+    }
+}
+
+fn relay_choice(text: &str) -> Result<RelayChoice, AddressError> {
+    match text {
+        "local" => Ok(RelayChoice::Local),
+        url => RelayAddress::parse(url, PlainHttp::LoopbackOnly).map(RelayChoice::At),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::host::Host;
+
+    fn parse(line: &str) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(std::iter::once("gpu-browser").chain(line.split_whitespace()))
+    }
+
+    fn config(line: &str) -> Result<ServerConfig, Usage> {
+        match parse(line).unwrap().command {
+            Command::Start(start) => start.config(PathBuf::from("/helper")),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        <Arguments as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn bad_usage_is_code_2_and_names_what_is_wrong() {
+        for (line, named) in [
+            ("", "Usage"),
+            ("fly", "fly"),
+            ("start --minutes 0", "0"),
+            ("start --minutes ten", "ten"),
+            ("start --minutes -1", "-1"),
+            ("start --minutes 99999999999", "99999999999"),
+            ("start --no-sandbox", "--dev"),
+            ("start --gpu fast", "hardware"),
+            ("start --relay ftp://x", "https"),
+            ("start --relay http://relay.example", "https"),
+            ("start --allow *.com", "com"),
+            ("start --allow *", "--allow-any-public"),
+            ("start --allow https://a.example/x", "host name alone"),
+            ("start --allow 10.0.0.1", "10.0.0.1"),
+            ("relay --hold 5", "30s"),
+            ("relay --listen nowhere", "nowhere"),
+            ("relay --tls-cert a.pem", "--tls-key"),
+        ] {
+            let error = parse(line).expect_err(line);
+            assert_eq!(error.exit_code(), 2, "{line}");
+            assert!(error.to_string().contains(named), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_refused_switch_is_named() {
+        let refused = config("start --dev --chromium-flag --no-sandbox").map(|_| ());
+        assert!(refused.unwrap_err().to_string().contains("--no-sandbox"));
+        let taken = config(
+            "start --dev --chromium-flag --use-angle=vulkan --chromium-flag=--ignore-gpu-blocklist",
+        );
+        assert_eq!(
+            taken.unwrap().switches.switches(),
+            ["--use-angle=vulkan", "--ignore-gpu-blocklist"]
+        );
+    }
+
+    #[test]
+    fn a_session_of_thirty_days_works_and_four_hours_are_usual() {
+        assert_eq!(config("start").unwrap().length, SESSION);
+        let month = config("start --minutes 43200").unwrap();
+        assert_eq!(month.length, Duration::from_secs(30 * 24 * 3600));
+    }
+
+    #[test]
+    fn the_list_of_hosts_is_what_was_asked_for() {
+        let allows = |line: &str, host: &str| {
+            let list = config(line).unwrap().allow;
+            list.permit(&Host::parse(host).unwrap()).is_some()
+        };
+        let built_in = Allowlist::default_rules().find_map(|rule| match rule {
+            Rule::Exact(host) => Some(host.to_string()),
+            Rule::Subdomains(_) => None,
+        });
+        let built_in = built_in.unwrap();
+        assert!(allows("start", &built_in));
+        assert!(!allows("start --no-default-hosts", &built_in));
+        assert!(!allows("start", "mine.example"));
+        assert!(allows(
+            "start --allow mine.example --no-default-hosts",
+            "mine.example"
+        ));
+        assert!(allows("start --allow-any-public", "other.example"));
+    }
+}
