@@ -125,6 +125,8 @@ impl Page {
                 timed_out,
             }),
             Life::Crashed => Err(CallError::Crashed.into()),
+            // The end of a browser ends its pages too: that is the news.
+            Life::Closed if self.is_orphan() => Err(CallError::Closed.into()),
             Life::Closed => Err(CallError::Detached.into()),
         }
     }

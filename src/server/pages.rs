@@ -168,6 +168,11 @@ impl Pages {
 
     async fn end(&self, opened: &Opened) {
         opened.page.close().await;
+        self.forget(opened);
+    }
+
+    /// What the proxy knows of a page and serves for it goes with the page.
+    fn forget(&self, opened: &Opened) {
         self.kit.proxy.retire(opened.page.user());
         if let Ok(path) = UploadPath::parse(&inline_path(&opened.id)) {
             // Most pages were not given as text; for them there is nothing to delete.
@@ -242,7 +247,7 @@ impl Pages {
                     table.lost.pop_first();
                 }
             }
-            self.kit.proxy.retire(opened.page.user());
+            self.forget(&opened);
             self.tell(&opened, "lost");
         }
     }

@@ -1,0 +1,12 @@
+//! The life of a real session: the real binary with a real Chromium, real signals, and what the kernel says of both.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    unreachable_pub,
+    reason = "tests start the program, connect to it and read their environment"
+)]
+
+mod agent;
+mod endings;
+mod processes;
+mod stage;
