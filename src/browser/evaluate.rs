@@ -84,7 +84,7 @@ impl Page {
                     Some(_) if !says(&error, "Illegal return") => self.take(js, true).await,
                     Some(_) => Ok(syntax(&error)),
                     None if says(&error, "Illegal return") => self.take(&as_body, false).await,
-                    None => self.take(js, true).await,
+                    None => self.take_awaiting(js, &as_body).await,
                 }
             }
             Some(error) => Ok(syntax(&error)),
@@ -106,7 +106,20 @@ impl Page {
             .exception_details)
     }
 
+    /// Runs a script with a top-level `await`. Behind it the parser does not get as far as a `return`; where there is
+    /// one, the console refuses the script before anything of it has run, and it runs as a body.
+    async fn take_awaiting(&self, js: &str, as_body: &str) -> Result<Outcome, CallError> {
+        match self.send(js, true).await {
+            Ok(evaluated) if is_refused_return(&evaluated) => self.take(as_body, false).await,
+            sent => received(sent),
+        }
+    }
+
     async fn take(&self, script: &str, repl_mode: bool) -> Result<Outcome, CallError> {
+        received(self.send(script, repl_mode).await)
+    }
+
+    async fn send(&self, script: &str, repl_mode: bool) -> Result<Evaluated, CallError> {
         let evaluate = Evaluate {
             expression: script,
             context_id: None,
@@ -115,20 +128,31 @@ impl Page {
             repl_mode,
             user_gesture: true,
         };
-        match self.connection.start(Some(&self.session), &evaluate).await {
-            Ok(evaluated) => Ok(outcome(evaluated)),
-            Err(CallError::TooLarge { .. }) => Ok(Outcome::TooLarge),
-            Err(CallError::Refused { message, .. }) if message.contains("reference chain") => {
-                Ok(Outcome::NotSerializable(
-                    "the value refers to itself, or is nested too deeply".to_owned(),
-                ))
-            }
-            Err(CallError::Refused { message, .. }) if message.contains("could not be") => {
-                Ok(Outcome::NotSerializable(message))
-            }
-            Err(error) => Err(error),
-        }
+        self.connection.start(Some(&self.session), &evaluate).await
     }
+}
+
+fn received(sent: Result<Evaluated, CallError>) -> Result<Outcome, CallError> {
+    match sent {
+        Ok(evaluated) => Ok(outcome(evaluated)),
+        Err(CallError::TooLarge { .. }) => Ok(Outcome::TooLarge),
+        Err(CallError::Refused { message, .. }) if message.contains("reference chain") => {
+            Ok(Outcome::NotSerializable(
+                "the value refers to itself, or is nested too deeply".to_owned(),
+            ))
+        }
+        Err(CallError::Refused { message, .. }) if message.contains("could not be") => {
+            Ok(Outcome::NotSerializable(message))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the parser refused a `return`. An error that a script threw itself, with the same words, has a stack.
+fn is_refused_return(evaluated: &Evaluated) -> bool {
+    let details = evaluated.exception_details.as_ref();
+    let thrown = details.and_then(|details| details.exception.as_ref()?.description.as_deref());
+    thrown == Some("SyntaxError: Illegal return statement")
 }
 
 /// What stands before the agent's script in each form, on a line of its own; its columns are not the agent's.
@@ -224,6 +248,7 @@ fn thrown(details: &ExceptionDetails) -> String {
         Some(RemoteObject {
             value: Some(value), ..
         }) => format!("{} {value}", details.text),
-        _ => details.text.clone(),
+        Some(RemoteObject { kind, .. }) => format!("{} {kind}", details.text),
+        None => details.text.clone(),
     }
 }

@@ -183,6 +183,11 @@ pub const LAST_WORD: Duration = Duration::from_secs(1);
 /// Units of a colour channel by which pixels of a lossy picture of one colour may differ: JPEG and WebP round, and a
 /// difference that an eye can see is larger.
 pub const BLANK_TOLERANCE: u8 = 3;
+/// Pixels inside the border of a region that a lossy picture blurs with what is around it: the block of both formats.
+pub const BLANK_EDGE: u32 = 16;
+/// Units of a colour channel by which such pixels may differ: what WebP carries over a border at its default quality,
+/// and twice that.
+pub const BLANK_EDGE_TOLERANCE: u8 = 10;
 /// CSS pixels of a viewport's side, least and most.
 pub const VIEWPORT_SIDE: std::ops::RangeInclusive<u32> = 16..=8_192;
 /// The device scale factor, least and most.

@@ -15,7 +15,9 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::browser::capture::Format;
-use crate::policy::limits::{BLANK_TOLERANCE, KIB, PICTURE_PIXELS};
+use crate::policy::limits::{
+    BLANK_EDGE, BLANK_EDGE_TOLERANCE, BLANK_TOLERANCE, KIB, PICTURE_PIXELS,
+};
 
 /// A rectangle of the picture, in its pixels; what lies beyond the border is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +97,11 @@ fn png(picture: &[u8], regions: &[Region]) -> Result<Verdict, BlankError> {
 }
 
 fn jpeg(picture: &[u8], regions: &[Region]) -> Result<Verdict, BlankError> {
-    let options = DecoderOptions::default().jpeg_set_out_colorspace(ColorSpace::RGB);
+    // The decoder's own bounds are below the side of a tall page; its pixels are bounded by `check_size`.
+    let options = DecoderOptions::default()
+        .set_max_width(usize::from(u16::MAX))
+        .set_max_height(usize::from(u16::MAX))
+        .jpeg_set_out_colorspace(ColorSpace::RGB);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(picture), options);
     decoder.decode_headers().map_err(corrupt)?;
     let info = decoder.info().ok_or_else(|| corrupt("no header"))?;
@@ -157,15 +163,42 @@ fn corrupt(error: impl std::fmt::Display) -> BlankError {
     BlankError::Corrupt(error.to_string().chars().take(200).collect())
 }
 
+/// Judges a lossy picture. What is around a region comes over its border, so more is forgiven there.
 fn decoded(pixels: &[u8], width: u32, height: u32, pixel: usize, regions: &[Region]) -> Verdict {
-    let mut judging = Judging::new(width, height, pixel, BLANK_TOLERANCE, regions);
-    let rows = pixels.chunks_exact(width as usize * pixel);
-    for (y, row) in (0..height).zip(rows) {
-        if judging.row(y, row) {
-            break;
+    let judged = |tolerance, regions: &[Region]| {
+        let mut judging = Judging::new(width, height, pixel, tolerance, regions);
+        let rows = pixels.chunks_exact(width as usize * pixel);
+        for (y, row) in (0..height).zip(rows) {
+            if judging.row(y, row) {
+                break;
+            }
+        }
+        judging.verdict()
+    };
+    let inner: Vec<Region> = regions.iter().map(Region::inner).collect();
+    let mut verdict = judged(BLANK_TOLERANCE, &inner);
+    if verdict.regions.contains(&true) {
+        let outer = judged(BLANK_EDGE_TOLERANCE, regions);
+        for (inner, outer) in verdict.regions.iter_mut().zip(outer.regions) {
+            *inner &= outer;
         }
     }
-    judging.verdict()
+    verdict
+}
+
+impl Region {
+    /// Without its border, where it has more than that.
+    fn inner(&self) -> Self {
+        if self.width.min(self.height) <= 2 * BLANK_EDGE {
+            return *self;
+        }
+        Self {
+            x: self.x + BLANK_EDGE,
+            y: self.y + BLANK_EDGE,
+            width: self.width - 2 * BLANK_EDGE,
+            height: self.height - 2 * BLANK_EDGE,
+        }
+    }
 }
 
 /// The whole and the regions while rows come in.

@@ -14,6 +14,7 @@ use super::keeper::{Browser, running};
 use super::launch::Kit;
 use crate::browser::fold::Life;
 use crate::browser::page::{Page, Viewport};
+use crate::browser::pipe::CallError;
 use crate::policy::limits::{BROWSER_WAIT, PAGES, VIEWPORT};
 use crate::proxy::uploads::store::{Change, UploadPath};
 
@@ -128,7 +129,7 @@ impl Pages {
         Ok(opened)
     }
 
-    /// The page of a name, where it is there and well enough to be asked.
+    /// The page of a name, where it is there.
     pub(super) fn get(&self, id: &str) -> Result<Arc<Opened>, Refused> {
         self.bury();
         let table = self.table();
@@ -149,6 +150,15 @@ impl Pages {
             format!("there is no page {}", shown(id)),
             "`GET /pages` lists the open ones; `POST /page` opens one",
         ))
+    }
+
+    /// The page of a name, where its renderer lives: a crashed one can be navigated and closed, but not looked at.
+    pub(super) fn alive(&self, id: &str) -> Result<Arc<Opened>, Refused> {
+        let opened = self.get(id)?;
+        match opened.page.life() {
+            Life::Crashed => Err(self.refused(id, CallError::Crashed)),
+            Life::Alive | Life::Closed => Ok(opened),
+        }
     }
 
     /// The open pages in the order they were opened.

@@ -127,9 +127,15 @@ async fn a_page_a_picture_an_upload_and_a_tool_that_are_not_there_are_not_found(
         ("files", json!({"delete": ["never-uploaded.html"]})),
         ("image", json!({"image": "i9999"})),
         ("image", json!({"image": "../../etc/passwd"})),
-        ("fly", json!({})),
     ];
     all_refused(&daemon, &page, rows, 404, "not_found").await;
+    // A tool that is not there the relay refuses itself, in its own words.
+    let (status, reply) = daemon.post("fly", json!({})).await;
+    assert_eq!(
+        (status, &reply["error"]["code"]),
+        (404, &json!("not_found")),
+        "{reply}"
+    );
     let receipt = daemon.ok("screenshot", json!({ "page": page })).await;
     let beyond = vec![
         ("image", json!({"image": receipt["image"], "part": 0})),

@@ -83,6 +83,10 @@ impl Daemon {
         })
     }
 
+    pub(crate) fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).unwrap()
+    }
+
     /// One HTTP request on a connection of its own.
     pub(crate) async fn send(&self, method: Method, tool: &str, body: impl Into<Bytes>) -> Reply {
         let body = body.into();
@@ -186,7 +190,7 @@ pub(crate) fn judge_refusal(reply: &Reply, asked: &str, status: u16, code: &str)
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        let pid = Pid::from_raw(self.pid());
         let _ = kill(pid, Signal::SIGINT);
         let deadline = Instant::now() + ENDED;
         while matches!(self.child.try_wait(), Ok(None)) {

@@ -6,6 +6,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use zune_jpeg::zune_core::bytestream::ZCursor;
+use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::daemon::Daemon;
 
@@ -107,7 +108,10 @@ fn png(file: &[u8]) -> (usize, usize, Vec<u8>) {
 }
 
 fn jpeg(file: &[u8]) -> (usize, usize, Vec<u8>) {
-    let mut decoder = zune_jpeg::JpegDecoder::new(ZCursor::new(file));
+    let sides = DecoderOptions::default()
+        .set_max_width(65_535)
+        .set_max_height(65_535);
+    let mut decoder = zune_jpeg::JpegDecoder::new_with_options(ZCursor::new(file), sides);
     let rgb = decoder.decode().unwrap();
     let (width, height) = decoder.dimensions().unwrap();
     (width, height, rgb)

@@ -42,7 +42,7 @@ pub(super) async fn post(session: &Session, body: &str) -> Outcome {
             format!("ask for 1 to {EVAL_VALUE_MOST}"),
         ));
     }
-    let opened = session.pages.get(&page)?;
+    let opened = session.pages.alive(&page)?;
     let began = Instant::now();
     let evaluated = opened
         .page

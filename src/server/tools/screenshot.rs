@@ -63,7 +63,7 @@ pub(super) async fn post(session: &Session, body: &str) -> Outcome {
     let arguments: Arguments = parse(body)?;
     let within = time("timeout_ms", arguments.timeout_ms, SCREENSHOT_TIMEOUT)?;
     check(&arguments)?;
-    let opened = session.pages.get(&arguments.page)?;
+    let opened = session.pages.alive(&arguments.page)?;
     let began = Instant::now();
     let deadline = tokio::time::Instant::now() + within;
     let outcome = take(session, &opened, &arguments, deadline).await;
