@@ -28,7 +28,7 @@ pub enum Failure {
     )]
     NotInstalled,
     /// No session came about.
-    #[error("{}", shown::text(&.0.to_string()))]
+    #[error("{}", shown::lines(&.0.to_string()))]
     Start(#[from] StartError),
     /// The session ended before its time.
     #[error("the session ended before its time: {}", shown::text(.0))]

@@ -12,6 +12,12 @@ pub(super) fn text(from_outside: &str) -> String {
     shown
 }
 
+/// A message of several lines that quotes such texts.
+pub(super) fn lines(message: &str) -> String {
+    let lines: Vec<String> = message.lines().map(text).collect();
+    lines.join("\n")
+}
+
 /// A link, which is of no use when it is cut.
 pub(super) fn link(from_outside: &str) -> String {
     whole(from_outside, usize::MAX)

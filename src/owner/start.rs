@@ -33,8 +33,8 @@ enum Outcome {
 /// Runs a session until its time is up or the owner ends it. The end of standard input alone does not: a session may
 /// run in the background.
 pub(super) async fn run(arguments: Start) -> Result<(), Failure> {
-    let is_dev = arguments.dev;
-    let mut teller = Teller::new(if arguments.json {
+    let (is_dev, is_program) = (arguments.dev, arguments.json);
+    let mut teller = Teller::new(if is_program {
         Style::Json
     } else {
         Style::Words
@@ -51,8 +51,10 @@ pub(super) async fn run(arguments: Start) -> Result<(), Failure> {
     let (mut server, mut events) = match begun {
         Ok(begun) => begun,
         Err(failure) => {
-            // What it failed for is what matters, whether or not the last word is heard.
-            let _ = last_word(&mut teller, &failure.to_string()).await;
+            // A person reads the error itself; a program waits for the end of the events.
+            if is_program {
+                let _ = last_word(&mut teller, &failure.to_string()).await;
+            }
             return Err(failure);
         }
     };
