@@ -178,11 +178,9 @@ impl Process {
 
     /// Gives it a time to end by itself, then kills the whole tree, and reaps it.
     pub async fn end(mut self, grace: Duration) {
-        if tokio::time::timeout(grace, self.child.wait())
-            .await
-            .is_err()
-        {
-            tracing::debug!(id = self.id(), "killed: it did not end by itself");
+        let ended = tokio::time::timeout(grace, self.child.wait()).await;
+        if ended.is_err() && !grace.is_zero() {
+            tracing::debug!(id = self.id(), ?grace, "killed: it did not end by itself");
         }
         self.kill_group();
         let _ = self.child.wait().await;

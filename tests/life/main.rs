@@ -7,6 +7,10 @@
 )]
 
 mod agent;
+mod codec;
+mod confinement;
+mod crashes;
 mod endings;
 mod processes;
+mod refusals;
 mod stage;

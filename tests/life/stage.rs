@@ -19,6 +19,8 @@ use crate::processes::{Process, descendants, naming, process};
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_gpu-browser");
+/// In the environment of the program, and to stay there.
+pub const SECRET: &str = "the-owner-s-own-secret";
 /// A start without a remembered verdict tries several browsers.
 const START: Duration = Duration::from_secs(90);
 
@@ -46,7 +48,7 @@ pub struct Ended {
 impl Stage {
     /// Starts the program with these arguments and waits for nothing.
     pub fn run(arguments: &[&str]) -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         let folder = tempfile::Builder::new()
             .prefix("life-")
             .tempdir_in("/tmp")
@@ -61,6 +63,8 @@ impl Stage {
                 "XDG_CACHE_HOME",
                 Path::new(env!("CARGO_TARGET_TMPDIR")).join("life-cache"),
             )
+            .env("SECRET_OF_THE_OWNER", SECRET)
+            .env("HTTPS_PROXY", format!("http://{SECRET}.example"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -206,6 +210,11 @@ impl Drop for Stage {
             println!("{}", log.join().unwrap_or_default());
         }
     }
+}
+
+/// Waits until no other test has a browser.
+pub fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A process number as signals want it.
