@@ -22,6 +22,9 @@ const BLUE: [u8; 3] = [0, 0, 255];
 const WHITE: [u8; 3] = [255, 255, 255];
 const GREY: [u8; 3] = [128, 128, 128];
 
+/// What is asked, the size, CSS pixels a pixel, the colours of the left top and the right bottom corner.
+type Row = (Value, (usize, usize), f64, [u8; 3], [u8; 3]);
+
 fn assert_triangle(shot: &Shot, tolerance: u8) {
     let (right, bottom) = (shot.width - 1, shot.height - 1);
     for corner in [(0, 0), (right, 0), (2, bottom / 2), (right - 2, bottom / 4)] {
@@ -97,18 +100,19 @@ async fn a_webgpu_page_is_drawn_to_the_pixel_in_every_format() {
 #[tokio::test]
 async fn the_viewport_and_its_scale_are_the_pictures_size() {
     let daemon = Daemon::shared();
-    for (width, height, scale) in [
-        (320, 200, 1.0),
-        (16, 16, 1.0),
-        (640, 360, 2.0),
-        (1920, 1080, 0.5),
+    for (width, height, tenths) in [
+        (320, 200, 10),
+        (16, 16, 10),
+        (640, 360, 20),
+        (1920, 1080, 5),
     ] {
+        let scale = f64::from(tenths) / 10.0;
         let body = json!({"html": TILES, "width": width, "height": height, "scale": scale});
         let verdict = daemon.ok("page", body).await;
         let page = verdict["page"].as_str().unwrap();
         let shot = shoot(&daemon, json!({ "page": page })).await;
-        let px = |css: f64| (css * scale) as usize;
-        assert_eq!(shot.size(), (px(f64::from(width)), px(f64::from(height))));
+        let px = |css: u32| (css * tenths / 10) as usize;
+        assert_eq!(shot.size(), (px(width), px(height)));
         assert_eq!(
             shot.receipt["css_per_px"],
             json!(1.0 / scale),
@@ -117,9 +121,9 @@ async fn the_viewport_and_its_scale_are_the_pictures_size() {
         );
         assert_eq!(shot.at(1, 1), RED);
         if width > 200 {
-            assert_eq!(shot.at(px(150.0), px(40.0)), GREEN);
-            assert_eq!(shot.at(px(50.0), px(120.0)), BLUE);
-            assert_eq!(shot.at(px(250.0), px(120.0)), GREY);
+            assert_eq!(shot.at(px(150), px(40)), GREEN);
+            assert_eq!(shot.at(px(50), px(120)), BLUE);
+            assert_eq!(shot.at(px(250), px(120)), GREY);
         }
         daemon.close(page).await;
     }
@@ -129,8 +133,7 @@ async fn the_viewport_and_its_scale_are_the_pictures_size() {
 async fn a_clip_a_selector_a_scale_and_a_largest_side_cut_and_shrink() {
     let daemon = Daemon::shared();
     let page = daemon.open(TILES, 400, 300).await;
-    // What is asked, the size, CSS pixels a pixel, the colours of the picture's corners: left top and right bottom.
-    let rows: [(Value, (usize, usize), f64, [u8; 3], [u8; 3]); 8] = [
+    let rows: [Row; 8] = [
         (
             json!({"clip": {"x": 0, "y": 0, "width": 200, "height": 160}}),
             (200, 160),
