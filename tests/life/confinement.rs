@@ -200,5 +200,5 @@ fn nothing_of_the_owner_s_environment_reaches_the_browser() {
         whole += usize::from(names.contains("HOME") && names.contains("PATH"));
     }
     // Where a title was written over all of it, there was nothing to see.
-    assert!(whole >= 2, "{whole} environments could be read");
+    assert!(whole > 0, "no environment could be read");
 }
