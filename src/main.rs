@@ -24,6 +24,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    return_large_blocks();
     log(arguments.verbose);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -41,6 +42,22 @@ fn main() -> ExitCode {
         Err(failure) => fail(&failure, failure.exit_code()),
     }
 }
+
+/// Bytes from which a block of memory goes back to the system as soon as it is freed.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const LARGE: i32 = 64 * 1024;
+
+/// glibc raises this threshold to the size of each large block that is freed, and so keeps pictures' worth of memory in
+/// the heap of every thread: 17 MB after 100 pictures instead of 6.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code, reason = "no safe wrapper has mallopt")]
+fn return_large_blocks() {
+    // SAFETY: it sets a number of the allocator, before there is a second thread.
+    unsafe { nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE) };
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn return_large_blocks() {}
 
 /// Says why on standard error; where that is closed, the exit code has to do.
 fn fail(why: &dyn std::fmt::Display, code: u8) -> ExitCode {

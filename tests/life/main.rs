@@ -11,6 +11,7 @@ mod codec;
 mod confinement;
 mod crashes;
 mod endings;
+mod memory;
 mod processes;
 mod refusals;
 mod stage;
