@@ -115,13 +115,15 @@ fn no_file_is_longer_than_400_lines() {
 
 #[test]
 fn unsafe_code_is_allowed_only_in_the_files_that_need_a_system_call() {
-    let allowed: Vec<PathBuf> = sources(Path::new("src"))
+    let mut allowed: Vec<PathBuf> = sources(Path::new("src"))
         .into_iter()
         .filter(|path| {
-            fs::read_to_string(path)
-                .unwrap()
-                .contains("allow(unsafe_code")
+            let text = fs::read_to_string(path).unwrap();
+            text.contains("allow(unsafe_code") || text.contains("expect(unsafe_code")
         })
         .collect();
-    assert_eq!(allowed, [Path::new("src/browser/namespace.rs")]);
+    allowed.sort();
+    // The first raises `lo` and takes a descriptor over a socket, the second sets glibc's allocator.
+    let known = ["src/browser/namespace.rs", "src/main.rs"];
+    assert_eq!(allowed, known.map(PathBuf::from));
 }

@@ -50,7 +50,7 @@ fn stop_at_the_console_ends_everything_in_order() {
 fn a_stop_ends_a_session_whose_page_hangs() {
     let (mut stage, agent) = Stage::ready();
     let page = agent.open("<p>a page");
-    let hung = agent.clone();
+    let hung = agent;
     let call = std::thread::spawn(move || {
         let body = json!({"page": page, "js": "for (;;) {}", "timeout_ms": 20_000});
         // The link dies under this call, so that there may be no answer to read.

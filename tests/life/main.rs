@@ -2,8 +2,10 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::await_holding_lock,
+    clippy::print_stdout,
     unreachable_pub,
-    reason = "tests start the program, connect to it and read their environment"
+    reason = "tests start the program, connect to it, read their environment, take turns, and print what they measured"
 )]
 
 mod agent;
