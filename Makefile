@@ -16,7 +16,7 @@ test: setup-test
 	$(CARGO) test --lib --bins
 	$(CARGO) test --doc
 	# A test that starts a Chromium has it for itself: two beside each other on two cores miss their deadlines.
-	$(CARGO) test --test '*' -- --test-threads=1
+	$(CARGO) test --no-fail-fast --test '*' -- --test-threads=1
 	@if command -v cargo-deny >/dev/null; then \
 		$(CARGO) deny check bans licenses sources; \
 	else \

@@ -330,7 +330,7 @@ async fn a_refusal_is_inert_text_with_a_reason_and_what_to_do() {
         );
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         assert!(
-            answer.text().contains("host_not_allowed") && answer.text().contains("POST /request")
+            answer.text().contains("host_not_allowed") && answer.text().contains("POST /files")
         );
     }
     let refused = home.proxy.refusals(&context.user);
