@@ -5,7 +5,9 @@ use serde_json::json;
 use crate::stage::Stage;
 
 /// KiB after the first hundred pictures.
-const MOST: u64 = 30 * 1024;
+///
+/// The promise is the release build's 30 MiB; unoptimised code takes 6 MiB more by itself, mapped from the program's file.
+const MOST: u64 = if cfg!(debug_assertions) { 36 * 1024 } else { 30 * 1024 };
 /// KiB by which it may differ from the hundredth picture to the thousandth: pages of the allocator, not a leak, which
 /// even at 4 KiB a picture would be 3.6 MiB.
 const GROWTH: u64 = 2 * 1024;
