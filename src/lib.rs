@@ -1,6 +1,6 @@
 //! gpu-browser lends the GPU of a person's own machine to a cloud agent.
 //!
-//! # Four stories, in the order of a request
+//! # Three stories, in the order of a request
 //!
 //! 1. **A call.** `relay::link` reads a frame and checks its size, kind and JSON; `server::router` finds the tool and
 //!    starts it under a deadline; the tool parses its arguments once into a type and works on a `browser::page`; the
@@ -8,9 +8,7 @@
 //! 2. **A request of Chromium.** `proxy` takes a connection with its permit; `request` parses it and checks the
 //!    password; `gate` asks the allowlist (a `Permit`), the resolver, and the address tables (`VettedAddr`), together a
 //!    `Route`; `dial` accepts nothing else; `tunnel` carries bytes, owned and joined.
-//! 3. **An approval.** The tool `request` enters it into `approvals`; the owner's console asks one numbered question;
-//!    the answer widens the allowlist through a `watch`; open tunnels are judged again by the same check.
-//! 4. **A start.** `browser::ladder` tries Chromium's flag sets from the best to the last, each in a network namespace
+//! 3. **A start.** `server::launch` tries Chromium's flag sets from the best to the last, each in a network namespace
 //!    of its own, and believes pixels alone.
 //!
 //! # Floors
