@@ -102,10 +102,6 @@ pub struct Chromium {
     pub rung: Rung,
     /// Whether it has a network of its own.
     pub isolation: Isolation,
-    /// Its main process.
-    pub id: u32,
-    /// Its display's main process.
-    pub display_id: Option<u32>,
 }
 
 /// Its processes, as the one sees them who ends them.
@@ -186,8 +182,6 @@ impl Chromium {
             version: String::new(),
             rung,
             isolation,
-            id: process.id(),
-            display_id: display.as_ref().map(Display::id),
         };
         let body = Body {
             connection,

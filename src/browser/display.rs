@@ -96,11 +96,6 @@ impl Display {
         ]
     }
 
-    /// Its main process.
-    pub fn id(&self) -> u32 {
-        self.process.id()
-    }
-
     /// Waits for its end.
     pub async fn ended(&mut self) -> String {
         self.process.ended().await
@@ -122,11 +117,6 @@ fn find() -> Option<PathBuf> {
                 .map(|folder| folder.join("Xvfb")),
         )
         .find(|path| path.is_file())
-}
-
-/// Whether Xvfb is there.
-pub fn is_installed() -> bool {
-    find().is_some()
 }
 
 fn read_number(mut output: impl Read) -> Option<u32> {

@@ -156,14 +156,6 @@ pub const ARTIFACTS: usize = 64;
 pub const ARTIFACT_BYTES: usize = 256 * MIB;
 /// The length of a session, unless `--minutes` says otherwise.
 pub const SESSION: Duration = Duration::from_secs(240 * 60);
-/// A session without a call for this long is told to the owner.
-pub const IDLE_NOTICE: Duration = Duration::from_secs(60 * 60);
-/// Requests for hosts that wait for the owner.
-pub const REQUESTS_WAITING: usize = 10;
-/// New requests for hosts in [`REQUEST_WINDOW`].
-pub const REQUESTS_PER_WINDOW: usize = 20;
-/// The window of [`REQUESTS_PER_WINDOW`].
-pub const REQUEST_WINDOW: Duration = Duration::from_secs(3600);
 
 // --- The owner's side: enforced by `owner`.
 

@@ -109,8 +109,10 @@ async fn fifty_windows_are_closed_and_counted() {
     let opener = daemon
         .open("<!doctype html><title>opener</title>", 320, 200)
         .await;
-    let js = "for (let n = 0; n < 50; n++) open('about:blank#' + n, '_blank'); return 'opened'";
-    assert_eq!(daemon.eval(&opener, js).await, "opened");
+    let js = "window.all = []; for (let n = 0; n < 50; n++) all.push(open('about:blank#' + n, '_blank')); return all.filter(Boolean).length";
+    assert_eq!(daemon.eval(&opener, js).await, 50);
+    let gone = "new Promise(done => { const look = () => all.every(w => w.closed) ? done('gone') : setTimeout(look, 20); look() })";
+    assert_eq!(daemon.eval(&opener, gone).await, "gone");
     let pages = daemon.get("pages").await;
     assert_eq!(pages["pages"].as_array().unwrap().len(), 1, "{pages}");
     assert_eq!(daemon.eval(&opener, "document.title").await, "opener");
