@@ -190,6 +190,8 @@ pub const OWNER_LINES: usize = 16;
 pub const OWNER_EVENTS: usize = 4 * CALLS_IN_FLIGHT;
 /// Places among [`OWNER_EVENTS`] that calls, refusals and pages may not take: a question is never lost for them.
 pub const OWNER_EVENT_RESERVE: usize = 64;
+/// Bytes of one line between the owner's command and a session under another account; a longer one is cut.
+pub const SERVER_LINE: u64 = 256 * 1024;
 /// Questions of the owner that wait for the session.
 pub const OWNER_ASKS: usize = 16;
 /// What is said last is given up after this, where nobody reads standard output.
