@@ -103,7 +103,7 @@ async fn the_wrong_scheme_is_no_relay_and_not_a_bad_certificate() {
     let (_link, mut events) = Link::open(link_config(secure.address()));
     assert!(matches!(
         away(&mut events).await,
-        Trouble::NotARelay { .. } | Trouble::Cut(_)
+        Trouble::NotARelay { .. } | Trouble::HungUp { .. }
     ));
 }
 

@@ -9,6 +9,7 @@ pub mod briefing;
 mod keeper;
 mod launch;
 mod pages;
+mod relay_wait;
 mod router;
 mod session;
 pub mod tools;

@@ -15,6 +15,7 @@ use super::briefing::{Facts, briefing};
 use super::keeper::{Browser, Keeper};
 use super::launch::Kit;
 use super::pages::Pages;
+use super::relay_wait::until_up;
 use super::router::Router;
 use super::tools::schemas;
 use super::{Event, Ready, RelayChoice, ServerConfig, StartError};
@@ -102,7 +103,7 @@ impl Server {
         });
         let (over_sender, over) = mpsc::channel(1);
         let until = tokio::time::Instant::now() + config.length;
-        let linked = connect(&config, &session, &tell).await;
+        let linked = connect(&config, &session, &events, &tell).await;
         let (link, relay, calls, address, minted) = match linked {
             Ok(linked) => linked,
             Err(error) => {
@@ -265,6 +266,7 @@ type Linked = (
 async fn connect(
     config: &ServerConfig,
     session: &Session,
+    events: &mpsc::Sender<Event>,
     tell: &impl Fn(String),
 ) -> Result<Linked, StartError> {
     let (relay, address) = match &config.relay {
@@ -287,20 +289,9 @@ async fn connect(
         timing: LinkTiming::default(),
         extra_roots: Vec::new(),
     });
-    loop {
-        let refused = match calls.recv().await {
-            Some(LinkEvent::Up { .. }) => break,
-            // A start that cannot reach the relay says so at once; a session that has begun goes on trying.
-            Some(LinkEvent::Away { reason, .. }) => (reason.to_string(), reason.fix().to_owned()),
-            Some(LinkEvent::Ended(ending)) => (ending.to_string(), ending.fix().to_owned()),
-            Some(_) => continue,
-            None => ("the link ended".to_owned(), String::new()),
-        };
+    if let Err(error) = until_up(&mut calls, session.end, events).await {
         link.close().await;
-        return Err(StartError::Link {
-            reason: refused.0,
-            fix: refused.1,
-        });
+        return Err(error);
     }
     match link.mint(&config.label).await {
         Ok(minted) => Ok((link, relay, calls, shown, minted)),
