@@ -15,7 +15,7 @@ use self::agent::Agent;
 use self::steps::{Halt, Steps};
 use self::tour::{PICTURES, Picture};
 use super::arguments::Demo;
-use super::start::{begin, end, helper};
+use super::start::{Begun, begin, end, helper};
 use super::stop::Stop;
 use super::teller::{Style, Teller};
 use super::{Failure, shown, words};
@@ -39,9 +39,9 @@ pub(super) async fn run(arguments: Demo) -> Result<(), Failure> {
             source,
         })?;
     let config = arguments.config(helper()?);
-    let (server, mut events) = tokio::select! {
-        begun = begin(config, &mut teller) => begun?,
-        _ = stop.wait() => return Err(Failure::Stopped),
+    let (server, mut events) = match begin(config, &mut teller, &mut stop).await? {
+        Begun::Up(server, events) => (*server, events),
+        Begun::Stopped(_) => return Err(Failure::Stopped),
     };
     let outcome = tokio::select! {
         outcome = show(&mut teller, &mut events, &arguments.out, began) => outcome,

@@ -11,7 +11,7 @@ use super::console::{self, Typed};
 use super::stop::Stop;
 use super::teller::{Style, Teller};
 use super::{Failure, shown, words};
-use crate::policy::limits::{LAST_WORD, OWNER_EVENTS};
+use crate::policy::limits::{LAST_WORD, OWNER_EVENTS, SHUTDOWN};
 use crate::relay::link::{LinkError, ListedLink, Minted};
 use crate::server::{Event, Server, ServerConfig};
 
@@ -44,12 +44,9 @@ pub(super) async fn run(arguments: Start) -> Result<(), Failure> {
         return Err(Failure::NotInstalled);
     }
     let mut stop = Stop::listen()?;
-    let begun = tokio::select! {
-        begun = begin(config, &mut teller) => begun,
-        reason = stop.wait() => return last_word(&mut teller, reason).await,
-    };
-    let (mut server, mut events) = match begun {
-        Ok(begun) => begun,
+    let (mut server, mut events) = match begin(config, &mut teller, &mut stop).await {
+        Ok(Begun::Up(server, events)) => (*server, events),
+        Ok(Begun::Stopped(reason)) => return last_word(&mut teller, reason).await,
         Err(failure) => {
             // A person reads the error itself; a program waits for the end of the events.
             if is_program {
@@ -85,18 +82,35 @@ pub(super) fn helper() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Starts a session, and tells meanwhile what it is doing.
+/// What a start came to.
+pub(super) enum Begun {
+    /// A session, and what happens in it.
+    Up(Box<Server>, mpsc::Receiver<Event>),
+    /// The owner stopped it first.
+    Stopped(&'static str),
+}
+
+/// Starts a session, and tells meanwhile what it is doing. A stop ends what was started by then.
 pub(super) async fn begin(
     config: ServerConfig,
     teller: &mut Teller,
-) -> Result<(Server, mpsc::Receiver<Event>), Failure> {
+    stop: &mut Stop,
+) -> Result<Begun, Failure> {
     let (sender, mut events) = mpsc::channel(OWNER_EVENTS);
     let mut starting = Box::pin(Server::start(config, sender));
     loop {
         tokio::select! {
             biased;
             Some(event) = events.recv() => teller.tell(&event).await?,
-            started = &mut starting => return Ok((started?, events)),
+            started = &mut starting => return Ok(Begun::Up(Box::new(started?), events)),
+            reason = stop.wait() => {
+                // The start hears that nobody listens any more, and ends in order.
+                events.close();
+                if let Ok(Ok(server)) = timeout(SHUTDOWN, starting).await {
+                    server.end().await;
+                }
+                return Ok(Begun::Stopped(reason));
+            }
         }
     }
 }

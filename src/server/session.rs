@@ -69,7 +69,10 @@ impl Server {
         let (allow, allowed) = watch::channel(Arc::new(config.allow.clone()));
         let (proxy_events, refusals) = mpsc::channel(PROXY_EVENTS);
         let kit = Arc::new(make_kit(&config, allowed, proxy_events)?);
-        let (chromium, body, verdict) = kit.climb(config.gpu, &tell).await?;
+        let (chromium, body, verdict) = tokio::select! {
+            climbed = kit.climb(config.gpu, &tell) => climbed?,
+            () = events.closed() => return Err(StartError::Unwanted),
+        };
         let (state, browser) = watch::channel(Browser::Running(Arc::new(chromium.clone())));
         let closing = CancellationToken::new();
         let opened = Arc::new(AtomicU64::new(0));
@@ -103,7 +106,10 @@ impl Server {
         });
         let (over_sender, over) = mpsc::channel(1);
         let until = tokio::time::Instant::now() + config.length;
-        let linked = connect(&config, &session, &events, &tell).await;
+        let linked = tokio::select! {
+            linked = connect(&config, &session, &events, &tell) => linked,
+            () = events.closed() => Err(StartError::Unwanted),
+        };
         let (link, relay, calls, address, minted) = match linked {
             Ok(linked) => linked,
             Err(error) => {
