@@ -4,6 +4,7 @@ mod relay_stage;
 
 use std::time::{Duration, Instant};
 
+use gpu_browser::relay::address::{PlainHttp, RelayAddress};
 use gpu_browser::relay::link::{Ending, Link, LinkError, Trouble};
 use relay_stage::fake::FakeRelay;
 use relay_stage::*;
@@ -140,4 +141,20 @@ async fn a_websocket_of_another_kind_is_no_relay() {
     socket.frame().await;
     socket.close(1001).await;
     assert!(away(&mut events).await.may_pass());
+}
+
+#[tokio::test]
+async fn a_name_without_an_address_and_a_server_that_says_nothing_may_pass() {
+    let silent = FakeRelay::bind().await;
+    let mut config = link_config(silent.address);
+    config.timing.connect = Duration::from_millis(200);
+    let mut nameless = config.clone();
+    nameless.relay = RelayAddress::parse("https://relay.invalid", PlainHttp::LoopbackOnly).unwrap();
+    for config in [config, nameless] {
+        let relay = config.relay.to_string();
+        let (_link, mut events) = Link::open(config);
+        let trouble = away(&mut events).await;
+        assert!(matches!(trouble, Trouble::Unreachable { .. }), "{trouble}");
+        assert!(trouble.may_pass() && trouble.to_string().contains(&relay));
+    }
 }
