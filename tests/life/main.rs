@@ -16,4 +16,5 @@ mod endings;
 mod memory;
 mod processes;
 mod refusals;
+mod relays;
 mod stage;
