@@ -17,4 +17,5 @@ mod memory;
 mod processes;
 mod refusals;
 mod relays;
+mod requests;
 mod stage;
