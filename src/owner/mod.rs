@@ -1,12 +1,13 @@
 //! The owner's side: commands, what the terminal shows and takes, and the demo.
 
 pub mod arguments;
+mod clipboard;
 mod console;
 mod demo;
 mod input;
 mod questions;
 mod relay;
-mod screen;
+pub mod screen;
 mod session;
 mod shown;
 mod socket;
@@ -14,6 +15,7 @@ mod start;
 mod status;
 mod stop;
 mod teller;
+mod terminal;
 pub mod wish;
 mod words;
 
@@ -101,6 +103,12 @@ impl Failure {
             | Self::Stopped => 1,
         }
     }
+}
+
+/// Where the daemon's own log goes: standard error, but never into a line that is being typed.
+#[must_use]
+pub fn log_writer() -> screen::LogWriter {
+    screen::LogWriter
 }
 
 /// Runs one command to its end.

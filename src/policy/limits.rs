@@ -190,6 +190,8 @@ pub const OWNER_LINES: usize = 16;
 pub const OWNER_EVENTS: usize = 4 * CALLS_IN_FLIGHT;
 /// Places among [`OWNER_EVENTS`] that calls, refusals and pages may not take: a question is never lost for them.
 pub const OWNER_EVENT_RESERVE: usize = 64;
+/// A tool of the clipboard takes the link within this.
+pub const CLIPBOARD: Duration = Duration::from_secs(2);
 /// A session answers the owner's other terminal within this.
 pub const SOCKET_TIME: Duration = Duration::from_secs(5);
 /// Bytes of a question from the owner's other terminal.
