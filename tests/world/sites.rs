@@ -123,7 +123,8 @@ impl Requests {
     }
 }
 
-/// A site that any other may read; it answers every request with a page, which is empty for most paths.
+/// A site that any other may read; it answers every request with a page, which is empty for most paths. What is below
+/// `/endless` begins and never ends.
 pub fn open(world: &World, at: &str, page: impl Fn(&str) -> String + Send + 'static) -> Requests {
     let at = at.parse().unwrap();
     world.holds(at);
@@ -161,16 +162,27 @@ async fn answer(
     page: Arc<Mutex<impl Fn(&str) -> String>>,
 ) {
     let head = head(&mut stream).await;
-    let body = (page.lock().unwrap())(head.split(' ').nth(1).unwrap_or_default());
+    let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    let body = (page.lock().unwrap())(&path);
     if !head.is_empty() {
         requests.0.lock().unwrap().push(head);
     }
+    let is_endless = path.starts_with("/endless");
+    let kind = if path.ends_with(".js") {
+        "text/javascript"
+    } else {
+        "text/html"
+    };
+    let length = body.len() + usize::from(is_endless);
     let reply = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nAccess-Control-Allow-Origin: *\r\n\
-        Cross-Origin-Resource-Policy: cross-origin\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
+        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nAccess-Control-Allow-Origin: *\r\n\
+        Cross-Origin-Resource-Policy: cross-origin\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     );
     let _ = stream.write_all(reply.as_bytes()).await;
+    if is_endless {
+        // The last byte never comes; the other side hangs up.
+        let _ = stream.read_u8().await;
+    }
     let _ = stream.shutdown().await;
 }
 
