@@ -103,6 +103,10 @@ async fn answer(
     shared: Arc<Shared>,
     opened: Arc<Mutex<Option<Opened>>>,
 ) -> Result<Response<Body>, Infallible> {
+    // A request of our own for loopback is refused to whoever makes it: it needs no password.
+    if shared.log.is_canary(request::raw_target(request.uri())) {
+        return Ok(answers::stopped(Refusal::AddressLiteral.into()));
+    }
     let Some(context) = shared.contexts.authenticate(request.headers()) else {
         return Ok(answers::challenge());
     };

@@ -37,7 +37,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use self::contexts::Credential;
-pub use self::events::{Event, RefusedHost};
+pub use self::events::{Canary, Event, RefusedHost};
 pub use self::failure::{Failure, Stop};
 pub use self::interfaces::{OwnAddresses, of_this_machine};
 pub use self::request::PRIME_URL;
@@ -199,10 +199,9 @@ impl Proxy {
         }
     }
 
-    /// The canary of a start: waits until a request of a primed context for `http://127.0.0.1:PORT/` has arrived here and was
-    /// refused, which proves that Chromium sends even loopback through the proxy. The caller sets the deadline.
-    pub async fn refused_loopback(&self, port: u16) {
-        self.shared.log.sighted(&format!("127.0.0.1:{port}")).await;
+    /// The canary of a start: a request for `http://127.0.0.1:PORT/` must arrive here and be refused, which proves that Chromium sends even loopback through the proxy. It is expected from now on.
+    pub fn expect_loopback(&self, port: u16) -> Canary<'_> {
+        self.shared.log.expect_loopback(port)
     }
 
     /// Ends every tunnel, joins every task, and gives the socket back.

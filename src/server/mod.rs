@@ -6,6 +6,7 @@ pub mod arguments;
 pub mod artifacts;
 pub mod blank;
 pub mod briefing;
+pub mod canary;
 mod keeper;
 mod launch;
 mod pages;
@@ -151,6 +152,9 @@ pub enum StartError {
     /// The browser did not start.
     #[error(transparent)]
     Launch(#[from] crate::browser::chromium::LaunchError),
+    /// The browser does not stay inside the proxy, or that could not be seen.
+    #[error(transparent)]
+    Canary(#[from] canary::CanaryError),
     /// The proxy could not be made.
     #[error(transparent)]
     Proxy(#[from] crate::proxy::ProxyError),
@@ -174,7 +178,7 @@ impl StartError {
     /// The exit code of a program that ends with it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NoBrowser(_) | Self::NothingDraws(_) | Self::Launch(_) => 4,
+            Self::NoBrowser(_) | Self::NothingDraws(_) | Self::Launch(_) | Self::Canary(_) => 4,
             Self::Proxy(_) | Self::Folder(_) | Self::Relay(_) | Self::Link { .. } => 1,
         }
     }

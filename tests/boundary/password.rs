@@ -60,17 +60,27 @@ async fn the_canary_is_seen_and_refused_by_the_proxy() {
     let home = Home::new(&[], &[]);
     let context = home.proxy.issue();
     let mut client = home.client().await;
-    let canary = get("http://127.0.0.1:9/", Some(&context));
-    let (answer, ()) = tokio::join!(client.ask(&canary), home.proxy.refused_loopback(9));
-    assert_eq!(answer.status, 403);
+    let canary = home.proxy.expect_loopback(9);
+    // A page's own request for another port is none, and is told like any other; the canary itself needs no password.
+    for (port, credential) in [(10, Some(&context)), (9, None)] {
+        let request = get(&format!("http://127.0.0.1:{port}/"), credential);
+        assert_eq!(client.ask(&request).await.status, 403);
+    }
+    canary.refused().await;
+    drop(canary);
+    assert_eq!(
+        client.ask(&get("http://127.0.0.1:9/", None)).await.status,
+        407
+    );
     let refused = home.proxy.refusals(&context.user);
+    assert_eq!(refused.len(), 1, "{refused:?}");
     assert_eq!(
         (
             refused[0].host.as_str(),
             refused[0].reason,
             refused[0].count
         ),
-        ("127.0.0.1:9", "address_literal", 1)
+        ("127.0.0.1:10", "address_literal", 1)
     );
     home.proxy.close().await;
 }
