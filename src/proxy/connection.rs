@@ -107,10 +107,16 @@ async fn answer(
     if shared.log.is_canary(request::raw_target(request.uri())) {
         return Ok(answers::stopped(Refusal::AddressLiteral.into()));
     }
-    let Some(context) = shared.contexts.authenticate(request.headers()) else {
-        return Ok(answers::challenge());
-    };
     let (head, body) = request.into_parts();
+    let Some(context) = shared.contexts.authenticate(&head.headers) else {
+        let asked = request::parse(&head);
+        let is_prime = matches!(asked, Ok(Ask::Plain(Destination::Prime, _)));
+        return Ok(if is_prime {
+            answers::challenge()
+        } else {
+            answers::unknown()
+        });
+    };
     let target = request::raw_target(&head.uri).to_owned();
     let answered = match request::parse(&head) {
         Err(refusal) => Err(refusal.into()),

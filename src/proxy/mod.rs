@@ -87,8 +87,6 @@ pub struct Totals {
     pub refused_hosts: Vec<RefusedHost>,
     /// Refusals in all.
     pub refusals: u64,
-    /// Requests without the right password. They grow when Chromium's network service was restarted and lost it.
-    pub challenges: u64,
     /// Lines of the audit log that were lost because it did not keep up.
     pub events_lost: u64,
 }
@@ -188,13 +186,17 @@ impl Proxy {
         context.map_or_else(Vec::new, |context| context.refused_hosts())
     }
 
+    /// Requests without the right password so far. Beside one for each priming, they grow when a browser has lost it.
+    pub fn challenges(&self) -> u64 {
+        self.shared.contexts.challenges()
+    }
+
     /// Counts of the whole proxy.
     pub fn totals(&self) -> Totals {
         Totals {
             tunnels: TUNNELS - self.shared.tunnels.available_permits(),
             refused_hosts: self.shared.log.refused_hosts(),
             refusals: self.shared.log.refusals(),
-            challenges: self.shared.contexts.challenges(),
             events_lost: self.shared.log.lost(),
         }
     }

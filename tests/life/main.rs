@@ -14,6 +14,7 @@ mod confinement;
 mod crashes;
 mod endings;
 mod memory;
+mod network;
 mod processes;
 mod refusals;
 mod stage;
