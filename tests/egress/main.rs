@@ -13,5 +13,6 @@ mod world;
 
 mod browser;
 mod canary;
+mod hundred;
 mod leaks;
 mod scene;
