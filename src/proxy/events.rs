@@ -155,6 +155,7 @@ impl Log {
     /// Writes a refusal or a failure down for the session, and into the list of the context that asked.
     pub(super) fn stopped(&self, user: &str, hosts: &RefusedHosts, target: &str, reason: Stop) {
         let target: String = target.chars().take(REFUSED_TARGET).collect();
+        tracing::debug!(user, ?target, reason = reason.as_str(), "not reached");
         hosts.add(&target, reason);
         self.refused.add(&target, reason);
         if matches!(reason, Stop::Refused(_)) {
