@@ -266,7 +266,11 @@ fn run() {
         };
         let folder = tempfile::tempdir().unwrap();
         let (tinyproxy, squid) = (tinyproxy(folder.path()), squid(folder.path()));
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        for (at, child) in [(TINYPROXY, &tinyproxy), (SQUID, &squid)] {
+            while child.is_some() && TcpStream::connect(at).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
         let ways: Vec<Way> = (1..=8)
             .map(|number| Way::Through(at, Some(credential(number))))
             .collect();
