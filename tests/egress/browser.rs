@@ -32,13 +32,13 @@ use crate::world::net::Side;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
     /// By a namespace of its own, with no switch but the proxy's.
-    ByNamespace,
+    Namespaced,
     /// By our switches and preferences, in the network of the side.
-    BySwitches,
+    Switched,
     /// By our switches and preferences, less the one that begins so.
-    BySwitchesBut(&'static str),
+    SwitchedBut(&'static str),
     /// By nothing but the proxy's switch, in the network of the side.
-    ByNothing,
+    Free,
 }
 
 /// A running browser; dropped, it and all that it started are gone.
@@ -68,7 +68,7 @@ impl Browser {
         let profile = folder.new_profile().unwrap();
         let orders = Orders {
             account,
-            network: kept == Kept::ByNamespace,
+            network: kept == Kept::Namespaced,
             parent: std::process::id(),
         };
         let (process, control, pipe) = helper(side, &orders, folder.environment());
@@ -81,16 +81,16 @@ impl Browser {
             other => panic!("{other:?}"),
         };
         let port = socket.local_addr().unwrap().port();
-        let is_bare = matches!(kept, Kept::ByNamespace | Kept::ByNothing);
+        let is_bare = matches!(kept, Kept::Namespaced | Kept::Free);
         let preferences = if is_bare { "{}" } else { PREFERENCES };
         let preferences = preferences.as_bytes();
         folder
             .write("profile/Default/Preferences", preferences)
             .unwrap();
         let arguments = match kept {
-            Kept::ByNamespace | Kept::ByNothing => bare(port, &profile),
-            Kept::BySwitches => ours(port, &profile, keys),
-            Kept::BySwitchesBut(one) => {
+            Kept::Namespaced | Kept::Free => bare(port, &profile),
+            Kept::Switched => ours(port, &profile, keys),
+            Kept::SwitchedBut(one) => {
                 let mut line = ours(port, &profile, keys);
                 line.retain(|switch| !switch.starts_with(one));
                 line

@@ -34,19 +34,19 @@ fn sung(kept: Kept, judge: fn(Result<(), CanaryError>)) {
 
 #[test]
 fn a_browser_with_our_switches_is_believed_within_its_time() {
-    sung(Kept::BySwitches, |sung| sung.unwrap());
+    sung(Kept::Switched, |sung| sung.unwrap());
 }
 
 #[test]
 fn a_browser_that_takes_loopback_for_its_own_is_not_believed() {
-    sung(Kept::BySwitchesBut("--proxy-bypass-list"), |sung| {
+    sung(Kept::SwitchedBut("--proxy-bypass-list"), |sung| {
         assert!(matches!(sung, Err(CanaryError::Direct)), "{sung:?}");
     });
 }
 
 #[test]
 fn a_browser_without_a_proxy_is_not_believed() {
-    sung(Kept::BySwitchesBut("--proxy-server"), |sung| {
+    sung(Kept::SwitchedBut("--proxy-server"), |sung| {
         assert!(matches!(sung, Err(CanaryError::Direct)), "{sung:?}");
     });
 }

@@ -40,7 +40,7 @@ fn noise() -> Vec<u8> {
 #[test]
 fn a_hundred_megabytes_in_parts_come_whole_into_a_page() {
     at_home(|world| async move {
-        let scene = Scene::new(&world, Kept::ByNamespace).await;
+        let scene = Scene::new(&world, Kept::Namespaced).await;
         let bytes = noise();
         for (number, part) in bytes.chunks(MIB).enumerate() {
             let put = Put {

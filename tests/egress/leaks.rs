@@ -78,7 +78,7 @@ fn went_through_the_proxy(scene: &Scene, page: &Page) {
 #[test]
 fn in_its_namespace_and_with_no_switch_but_the_proxys_nothing_leaves() {
     at_home(|world| async move {
-        let scene = Scene::new(&world, Kept::ByNamespace).await;
+        let scene = Scene::new(&world, Kept::Namespaced).await;
         let page = attacked(&scene).await;
         assert_eq!(scene.outside(), []);
         went_through_the_proxy(&scene, &page);
@@ -88,7 +88,7 @@ fn in_its_namespace_and_with_no_switch_but_the_proxys_nothing_leaves() {
 #[test]
 fn with_our_switches_and_no_namespace_nothing_leaves_but_through_the_proxy() {
     at_home(|world| async move {
-        let scene = Scene::new(&world, Kept::BySwitches).await;
+        let scene = Scene::new(&world, Kept::Switched).await;
         let traps = ["127.0.0.1:80", "[::1]:80"]
             .map(|at| sites::trap(&scene.around.home, at.parse().unwrap()));
         let page = attacked(&scene).await;
@@ -124,7 +124,7 @@ fn with_our_switches_and_no_namespace_nothing_leaves_but_through_the_proxy() {
 #[test]
 fn without_the_boundary_the_same_pages_leak_and_the_sniffer_sees_it() {
     at_home(|world| async move {
-        let scene = Scene::new(&world, Kept::ByNothing).await;
+        let scene = Scene::new(&world, Kept::Free).await;
         let metadata = sites::trap(
             &scene.around.internet,
             "169.254.169.254:80".parse().unwrap(),
@@ -167,7 +167,7 @@ fn the_sniffer_sees_a_single_packet() {
 #[test]
 fn a_storm_of_popups_on_a_page_that_never_ends_leaves_nothing_behind() {
     at_home(|world| async move {
-        let scene = Scene::new(&world, Kept::BySwitches).await;
+        let scene = Scene::new(&world, Kept::Switched).await;
         let page = scene.page().await;
         let deadline = Instant::now() + Duration::from_secs(2);
         let endless = format!("http://{ALLOWED}/endless");

@@ -85,7 +85,7 @@ impl Sniffer {
         packets
             .filter(|packet| {
                 let is_socket = packet.from == socket || packet.to == socket;
-                !(packet.loopback && is_socket) && !packet.is_housekeeping()
+                !(packet.loopback && is_socket || packet.is_housekeeping())
             })
             .collect()
     }
