@@ -66,7 +66,7 @@ async fn provoke(home: &Home, refusal: Refusal) -> Credential {
         Refusal::BadAuthority => {
             client
                 .send(connect("a@b.example.com:443", Some(&page)))
-                .await
+                .await;
         }
         Refusal::AddressLiteral => client.send(connect("127.0.0.1:443", Some(&page))).await,
         Refusal::LocalName => client.send(get("http://printer.local/", Some(&page))).await,

@@ -17,4 +17,5 @@ mod memory;
 mod network;
 mod processes;
 mod refusals;
+mod relays;
 mod stage;
