@@ -32,6 +32,10 @@ pub enum Command {
     Demo(Demo),
     /// Run a session: print the link, show what happens, take commands on standard input
     Start(Box<Start>),
+    /// The parts of the running session
+    Status(Status),
+    /// End the running session
+    Stop(Stop),
     /// A session under the account of an install; `start` speaks with it in lines
     #[command(hide = true)]
     Server,
@@ -95,6 +99,21 @@ pub struct Start {
     /// What to call the link
     #[arg(long, default_value = "agent")]
     pub label: String,
+}
+
+/// `gpu-browser status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// One JSON object a session
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `gpu-browser stop`.
+#[derive(Debug, Args)]
+pub struct Stop {
+    /// Which one, where several run: its process, as `status` shows it
+    pub process: Option<u32>,
 }
 
 /// `gpu-browser relay`.

@@ -18,4 +18,5 @@ mod network;
 mod processes;
 mod refusals;
 mod relays;
+mod requests;
 mod stage;
