@@ -5,6 +5,7 @@ pub mod capture;
 pub mod chromium;
 pub mod command;
 pub mod display;
+pub mod errand;
 pub mod evaluate;
 pub mod find;
 pub mod flags;

@@ -39,13 +39,6 @@ pub struct Navigation {
     pub timed_out: bool,
 }
 
-impl Navigation {
-    /// Whether the browser has lost the proxy's password: its network service was started anew.
-    pub fn lost_password(&self) -> bool {
-        self.net_error.as_deref() == Some("net::ERR_INVALID_AUTH_CREDENTIALS")
-    }
-}
-
 /// What a page shows, seen from the world of our own scripts.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Summary {

@@ -234,6 +234,8 @@ pub const BROWSER_START: Duration = Duration::from_secs(20);
 pub const COMMAND: Duration = Duration::from_secs(25);
 /// Bytes of one CDP message; a larger one ends the connection.
 pub const CDP_MESSAGE: usize = 512 * MIB;
+/// A browser that was sent to loopback is seen to ask the proxy for it within this, or the start has failed.
+pub const CANARY: Duration = Duration::from_secs(5);
 /// One rung of the ladder is proven or given up within this.
 pub const RUNG: Duration = Duration::from_secs(25);
 /// A verdict of the probe is believed this long.
@@ -298,8 +300,6 @@ pub const DIAL_TIME: Duration = Duration::from_secs(5);
 pub const REFUSED_HOSTS: usize = 64;
 /// Characters of a refused target that are kept: any host name with its port, and no more of what a page made up.
 pub const REFUSED_TARGET: usize = 260;
-/// Refused requests for addresses that are remembered, for the canary of a start.
-pub const SIGHTINGS: usize = 16;
 /// Bytes of a host name in its wire form.
 pub const HOST: usize = 253;
 /// Bytes of one label of a host name.

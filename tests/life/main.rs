@@ -15,6 +15,7 @@ mod console;
 mod crashes;
 mod endings;
 mod memory;
+mod network;
 mod processes;
 mod pty;
 mod refusals;
