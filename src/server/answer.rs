@@ -31,6 +31,10 @@ pub enum Code {
     BadUrl,
     /// A selector that is invalid, or matches nothing in time.
     BadSelector,
+    /// A ref of a snapshot that means nothing any more.
+    StaleRef,
+    /// The element is not one that a person could use: covered, not visible, disabled.
+    Covered,
     /// There is no such page, upload, image or tool.
     NotFound,
     /// The picture or recording was there and has made room for newer ones.
@@ -57,13 +61,15 @@ pub enum Code {
 
 impl Code {
     /// All codes, so that the briefing can be held against them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::BadArguments,
         Self::BadPath,
         Self::BadBase64,
         Self::BadArchive,
         Self::BadUrl,
         Self::BadSelector,
+        Self::StaleRef,
+        Self::Covered,
         Self::NotFound,
         Self::Gone,
         Self::OffsetMismatch,
@@ -88,6 +94,8 @@ impl Code {
             Self::BadSelector => (400, "bad_selector"),
             Self::NotFound => (404, "not_found"),
             Self::Gone => (404, "gone"),
+            Self::StaleRef => (409, "stale_ref"),
+            Self::Covered => (409, "covered"),
             Self::OffsetMismatch => (409, "offset_mismatch"),
             Self::UploadsFull => (413, "uploads_full"),
             Self::EvalThrew => (422, "eval_threw"),

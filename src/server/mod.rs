@@ -11,6 +11,7 @@ mod launch;
 mod pages;
 mod router;
 mod session;
+mod sight;
 pub mod tools;
 
 use std::path::PathBuf;

@@ -16,6 +16,7 @@ use super::keeper::{Browser, Keeper};
 use super::launch::Kit;
 use super::pages::Pages;
 use super::router::Router;
+use super::tools::act::{ActionLog, Picked};
 use super::tools::schemas;
 use super::{Event, Ready, RelayChoice, ServerConfig, StartError};
 use crate::browser::chromium::{Chromium, Setup};
@@ -39,6 +40,8 @@ pub(super) struct Session {
     pub(super) pages: Arc<Pages>,
     pub(super) browser: watch::Receiver<Browser>,
     pub(super) artifacts: Artifacts,
+    pub(super) actions: ActionLog,
+    pub(super) picked: Arc<Picked>,
     pub(super) verdict: Verdict,
     pub(super) allow: watch::Sender<Arc<Allowlist>>,
     pub(super) end: SystemTime,
@@ -92,6 +95,8 @@ impl Server {
         tasks.spawn(tell_refusals(refusals, events.clone(), closing.clone()));
         let session = Arc::new(Session {
             artifacts: Artifacts::new(kit.folder.artifacts()),
+            actions: ActionLog::default(),
+            picked: Arc::default(),
             near: matches!(config.relay, RelayChoice::Local),
             end: SystemTime::now() + config.length,
             kit,
