@@ -102,7 +102,7 @@ pub(super) enum Condition {
 }
 
 /// The actions in the order in which the schema lists them.
-pub(super) const NAMES: &[&str] = &[
+pub(in crate::server::tools) const NAMES: &[&str] = &[
     "click",
     "hover",
     "drag",

@@ -11,6 +11,7 @@ mod target;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 
+pub(super) use self::arguments::NAMES;
 pub(in crate::server) use self::log::ActionLog;
 pub(in crate::server) use self::picked::Picked;
 pub(super) use self::target::missed;
@@ -34,6 +35,15 @@ struct Hand<'a> {
     deadline: Instant,
     /// The address after the last action, so that a new one is news.
     url: String,
+}
+
+/// Parses a call and does nothing.
+#[cfg(test)]
+pub(super) fn check(
+    uploads: &crate::proxy::uploads::UploadStore,
+    body: &str,
+) -> Result<(), Refused> {
+    Plan::parse(uploads, body).map(drop)
 }
 
 /// Does the actions in their order, up to the first that fails.
