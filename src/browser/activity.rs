@@ -47,6 +47,11 @@ impl Activity {
         self.state().navigation.clone()
     }
 
+    /// Whether the page has begun a drag.
+    pub(super) fn has_drag(&self) -> bool {
+        self.state().drag.is_some()
+    }
+
     /// What is being dragged, where the page has begun a drag; takes it.
     pub(super) fn take_drag(&self) -> Option<Value> {
         self.state().drag.take()

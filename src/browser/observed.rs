@@ -86,6 +86,12 @@ impl Observed {
             .await;
     }
 
+    /// Waits until Chromium has told us of a drag.
+    pub(super) async fn drag_begun(&self) {
+        self.until(|fold| fold.life != Life::Alive || self.activity.has_drag())
+            .await;
+    }
+
     async fn until(&self, mut condition: impl FnMut(&Fold) -> bool) {
         let mut changed = self.changed.subscribe();
         while !condition(&self.fold()) {

@@ -1,12 +1,19 @@
 //! The mouse: clicks, movements, drags and the wheel.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::super::command::act::{DispatchDragEvent, DispatchMouseEvent, SetInterceptDrags};
 use super::super::page::{Page, PageError};
 use super::keys::Modifiers;
+
+/// CSS pixels after which a drag and drop has begun, where one begins.
+const DRAG_THRESHOLD: f64 = 8.0;
+/// Chromium tells us of a drag within this, once its page has begun it.
+const DRAG_BEGINS: Duration = Duration::from_secs(1);
 
 /// A button of the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -55,6 +62,13 @@ pub struct Drag {
 }
 
 impl Drag {
+    /// How many of its movements it takes until a drag and drop has begun.
+    fn beginning(&self, points: &[(f64, f64)]) -> usize {
+        let near = |(x, y): &&(f64, f64)| (x - self.from.0).hypot(y - self.from.1) < DRAG_THRESHOLD;
+        let still = points.iter().take_while(near).count();
+        (still + 1).min(points.len())
+    }
+
     /// The points of its movements; the last one is where it ends.
     fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         let Self {
@@ -164,14 +178,18 @@ impl Page {
             ..held("mousePressed", drag.from)
         };
         let points: Vec<(f64, f64)> = drag.points().collect();
-        // A drag and drop begins within the first few pixels; after that the mouse moves freely.
-        let (first, rest) = points.split_at(points.len().min(2));
+        let (first, rest) = points.split_at(drag.beginning(&points));
         let mut commands = vec![event("mouseMoved", drag.from, drag.modifiers), pressed];
         commands.extend(first.iter().map(|point| held("mouseMoved", *point)));
         self.burst(&commands, deadline).await?;
-        if let Some(data) = self.observed.activity.take_drag() {
-            self.drop_at(drag, &points, &data, deadline).await?;
-            return Ok(true);
+        if self.is_dragging(deadline).await? {
+            let begun = self.observed.drag_begun();
+            let within = deadline.min(Instant::now() + DRAG_BEGINS);
+            let _ = timeout_at(within, begun).await;
+            if let Some(data) = self.observed.activity.take_drag() {
+                self.drop_at(drag, &points, &data, deadline).await?;
+                return Ok(true);
+            }
         }
         let mut commands: Vec<_> = rest.iter().map(|at| held("mouseMoved", *at)).collect();
         commands.push(DispatchMouseEvent {
@@ -225,5 +243,7 @@ mod tests {
         };
         let points: Vec<_> = drag.points().collect();
         assert_eq!(points, [(10.0, 20.0), (20.0, 30.0), (30.0, 40.0)]);
+        assert_eq!(drag.beginning(&points), 1);
+        assert_eq!(drag.beginning(&[(1.0, 11.0), (5.0, 15.0), (7.0, 17.0)]), 3);
     }
 }

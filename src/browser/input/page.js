@@ -154,10 +154,12 @@
             if (!target || event.composedPath().some(node => node === target) || meant(event.target, target)) seen.received++;
         };
         const moved = () => { seen.changed++; };
+        const lifted = event => { if (event.isTrusted) $gb.witness.lifted = event; };
         const observer = new MutationObserver(moved), signs = ['input', 'change', 'focusin', 'scroll', 'toggle'];
         for (const one of views) {
             kinds.forEach(kind => one.addEventListener(kind, heard, {capture: true, passive: true}));
             signs.forEach(kind => one.addEventListener(kind, moved, {capture: true, passive: true}));
+            one.addEventListener('dragstart', lifted, {capture: true, passive: true});
             observer.observe(one.document, {subtree: true, childList: true, attributes: true, characterData: true});
         }
         const stop = () => {
@@ -165,11 +167,14 @@
             for (const one of views) {
                 kinds.forEach(kind => one.removeEventListener(kind, heard, {capture: true}));
                 signs.forEach(kind => one.removeEventListener(kind, moved, {capture: true}));
+                one.removeEventListener('dragstart', lifted, {capture: true});
             }
         };
-        $gb.witness = {seen, stop};
+        $gb.witness = {seen, stop, lifted: null};
         return true;
     };
+    // Whether the page has let a drag and drop begin.
+    const dragging = () => Boolean($gb.witness?.lifted && !$gb.witness.lifted.defaultPrevented);
     const testify = async () => {
         await pause(0);
         const {seen, stop} = $gb.witness ?? {seen: {received: 0, changed: 0}, stop() {}};
@@ -256,6 +261,6 @@
         const {el, ...miss} = selector === undefined ? {el: root(document)} : pick({selector});
         return el ? {elements: all(el, '*').length, url: location.href, title: document.title} : miss;
     };
-    const $gb = {measure, locate, watch, testify, focus, holds, scrollers, scrolled, choose, until, exists, ready: () => location.href};
+    const $gb = {measure, dragging, locate, watch, testify, focus, holds, scrollers, scrolled, choose, until, exists, ready: () => location.href};
     return $gb;
 })()

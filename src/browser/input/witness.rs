@@ -78,6 +78,11 @@ impl Page {
         self.library("testify", &Value::Null, deadline).await
     }
 
+    /// Whether the page has begun a drag and drop since [`watch`](Self::watch).
+    pub(super) async fn is_dragging(&self, deadline: Instant) -> Result<bool, PageError> {
+        self.library("dragging", &Value::Null, deadline).await
+    }
+
     /// Gives the focus to the element that was located last, the caret at the end of its text, or all of it selected.
     /// `false` where it takes none.
     pub async fn focus(&self, select_all: bool, deadline: Instant) -> Result<bool, PageError> {
