@@ -167,7 +167,7 @@ pub const ACTION_LOG_TEXT: usize = 120;
 /// Entries of one list in that log; the cut is named.
 pub const ACTION_LOG_LIST: usize = 8;
 /// The time a snapshot gets.
-pub const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(15);
+pub const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Elements of a page whose accessibility tree is read: Chromium needs about 2 KiB for each on its way to us.
 pub const SNAPSHOT_ELEMENTS: usize = 50_000;
 /// Bytes of lines in one reply of a snapshot: some 6,000 tokens for a model.

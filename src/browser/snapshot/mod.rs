@@ -6,7 +6,7 @@ pub mod tree;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use self::tree::Tree;
@@ -129,10 +129,7 @@ impl Page {
             error => error.into(),
         })?;
         // Tens of megabytes for a large page: not on a thread that carries everything else.
-        let parsed = tokio::task::spawn_blocking(move || {
-            let value: Value = payload.value().ok()?;
-            Tree::parse(value, root)
-        });
+        let parsed = tokio::task::spawn_blocking(move || Tree::read(&payload, root));
         let malformed = CallError::Malformed { method: C::METHOD };
         parsed.await.ok().flatten().ok_or(malformed.into())
     }

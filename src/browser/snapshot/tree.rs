@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::super::wire::Payload;
 use crate::policy::limits::SNAPSHOT_NAME;
 
 /// Roles that a person acts on.
@@ -65,6 +66,32 @@ pub struct Tree {
     pub(super) root: usize,
 }
 
+/// Nodes as they come, with the names that they call each other by.
+#[derive(Default)]
+struct Reading {
+    nodes: Vec<Node>,
+    numbers: HashMap<i64, usize>,
+    families: Vec<Vec<i64>>,
+}
+
+impl Reading {
+    fn add(&mut self, value: Value) {
+        // A node of a newer Chromium that is not understood leaves a gap, and no more.
+        let node: AxNode = serde_json::from_value(value).unwrap_or_default();
+        // The pieces that a line is broken into; their text stands in their parent.
+        if node.role.value == "InlineTextBox" {
+            return;
+        }
+        let number = |id: &String| id.parse().ok();
+        if let Some(number) = number(&node.node_id) {
+            self.numbers.insert(number, self.nodes.len());
+        }
+        self.families
+            .push(node.child_ids.iter().filter_map(number).collect());
+        self.nodes.push(Node::of(&node));
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct AxNode {
@@ -107,21 +134,13 @@ impl AxValue {
 }
 
 impl Tree {
-    /// From the answer of the protocol; the root is the node of this number, or the first one.
-    pub(super) fn parse(mut answer: Value, root: Option<i64>) -> Option<Self> {
-        let Value::Array(raw) = answer["nodes"].take() else {
-            return None;
-        };
-        let mut nodes = Vec::with_capacity(raw.len());
-        let mut numbers = HashMap::with_capacity(raw.len());
-        let mut families = Vec::with_capacity(raw.len());
-        for value in raw {
-            // A node of a newer Chromium that is not understood leaves a gap, and no more.
-            let mut node: AxNode = serde_json::from_value(value).unwrap_or_default();
-            numbers.insert(std::mem::take(&mut node.node_id), nodes.len());
-            families.push(std::mem::take(&mut node.child_ids));
-            nodes.push(Node::of(&node));
-        }
+    /// Joins what was read to a tree; the root is the node of this number, or the first one.
+    fn join(reading: Reading, root: Option<i64>) -> Option<Self> {
+        let Reading {
+            mut nodes,
+            numbers,
+            families,
+        } = reading;
         for (parent, children) in families.into_iter().enumerate() {
             for child in children
                 .iter()
@@ -137,6 +156,15 @@ impl Tree {
         let root = root.and_then(|root| nodes.iter().position(|node| node.backend == Some(root)));
         let root = root.unwrap_or(0);
         (!nodes.is_empty()).then_some(Self { nodes, root })
+    }
+
+    /// From the answer of the protocol, node by node.
+    pub(super) fn read(payload: &Payload, root: Option<i64>) -> Option<Self> {
+        let mut reading = Reading::default();
+        payload
+            .entries("nodes", &mut |node| reading.add(node))
+            .ok()?;
+        Self::join(reading, root)
     }
 
     /// Nodes, hollow ones included.
@@ -191,7 +219,6 @@ impl Node {
         let interactive = !node.ignored && (known || (focusable && role != "RootWebArea"));
         let wrapper = matches!(role.as_str(), "none" | "generic" | "");
         let hollow = node.ignored
-            || role == "InlineTextBox"
             || role == "LineBreak"
             || (role == "text" && name.is_empty())
             || (wrapper && name.is_empty() && !interactive);
@@ -255,7 +282,9 @@ pub(super) mod tests {
     }
 
     pub(in super::super) fn tree(nodes: Vec<Value>) -> Tree {
-        Tree::parse(json!({ "nodes": nodes }), None).unwrap()
+        let mut reading = Reading::default();
+        nodes.into_iter().for_each(|node| reading.add(node));
+        Tree::join(reading, None).unwrap()
     }
 
     #[test]

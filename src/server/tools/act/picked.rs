@@ -9,8 +9,21 @@ use crate::browser::folder::RunFolder;
 use crate::policy::limits::PICKED_BYTES;
 
 /// The files that were picked, oldest first.
-#[derive(Debug, Default)]
-pub(in crate::server) struct Picked(Mutex<Kept>);
+#[derive(Debug)]
+pub(in crate::server) struct Picked {
+    kept: Mutex<Kept>,
+    /// Bytes that are kept.
+    most: usize,
+}
+
+impl Default for Picked {
+    fn default() -> Self {
+        Self {
+            kept: Mutex::default(),
+            most: PICKED_BYTES,
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -28,8 +41,8 @@ impl Picked {
     ) -> std::io::Result<Vec<String>> {
         let size: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
         // Held while files are written: two calls at once would both see the room for one.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while kept.bytes + size > PICKED_BYTES {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        while kept.bytes + size > self.most {
             let Some((oldest, bytes)) = kept.folders.pop_front() else {
                 break;
             };
@@ -62,8 +75,11 @@ mod tests {
     #[test]
     fn files_are_written_under_their_names_and_the_oldest_make_room() {
         let folder = RunFolder::create(None).unwrap();
-        let picked = Picked::default();
-        let half = vec![7; PICKED_BYTES / 2];
+        let picked = Picked {
+            most: 1_000,
+            ..Picked::default()
+        };
+        let half = vec![7; 500];
         let file = |name: &str| vec![(name.to_owned(), half.clone())];
         let first = picked.write(&folder, &file("a.bin")).unwrap();
         assert!(first[0].ends_with("/a.bin"));
