@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::wish::{Wish, relay_choice};
 use crate::browser::rung::GpuChoice;
-use crate::policy::allowlist::{Allowlist, Rule};
+use crate::policy::allowlist::Rule;
 use crate::policy::limits::{SESSION, SESSION_MINUTES_MOST};
-use crate::policy::switches::{OwnerSwitches, SwitchRefusal};
-use crate::relay::address::{AddressError, PlainHttp, RelayAddress};
+use crate::relay::address::AddressError;
 use crate::relay::embedded::{RelayConfig, TlsFiles, parse_duration};
-use crate::server::{RelayChoice, ServerConfig};
 
 /// Lends the GPU of this machine to an agent: a sandboxed headless Chromium behind one link.
 #[derive(Debug, Parser)]
@@ -33,6 +32,9 @@ pub enum Command {
     Demo(Demo),
     /// Run a session: print the link, show what happens, take commands on standard input
     Start(Box<Start>),
+    /// A session under the account of an install; `start` speaks with it in lines
+    #[command(hide = true)]
+    Server,
     /// The embedded relay on its own
     Relay(Relay),
 }
@@ -55,8 +57,8 @@ pub struct Demo {
 #[derive(Debug, Args)]
 pub struct Start {
     /// The relay that agents reach: its address, or `local` for one on this machine alone
-    #[arg(long, value_name = "URL|local", default_value = "local", value_parser = relay_choice)]
-    pub relay: RelayChoice,
+    #[arg(long, value_name = "URL|local", default_value = "local", value_parser = relay)]
+    pub relay: String,
     /// The length of the session, minutes
     #[arg(long, value_name = "N", default_value_t = SESSION.as_secs() / 60, value_parser = clap::value_parser!(u64).range(1..=SESSION_MINUTES_MOST))]
     pub minutes: u64,
@@ -87,6 +89,9 @@ pub struct Start {
     /// One JSON event a line on standard output, for programs
     #[arg(long)]
     pub json: bool,
+    /// Leave out calls, pages and refused hosts
+    #[arg(long, conflicts_with = "json")]
+    pub quiet: bool,
     /// What to call the link
     #[arg(long, default_value = "agent")]
     pub label: String,
@@ -121,62 +126,32 @@ pub struct Relay {
     pub name: Vec<String>,
 }
 
-/// Arguments that are each readable and still cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Usage {
-    /// A switch that Chromium may not get.
-    #[error(transparent)]
-    Switch(#[from] SwitchRefusal),
-}
-
 impl Start {
     /// The session that was asked for.
-    ///
-    /// # Errors
-    /// Where a switch for Chromium is refused.
-    pub fn config(self, helper: PathBuf) -> Result<ServerConfig, Usage> {
-        Ok(ServerConfig {
-            helper,
-            allow: self.allowlist(),
-            chromium: self.chromium,
+    pub fn wish(&self) -> Wish {
+        Wish {
+            relay: self.relay.clone(),
+            minutes: self.minutes,
+            hosts: self.allow.iter().map(ToString::to_string).collect(),
+            default_hosts: !self.no_default_hosts,
+            allow_any_public: self.allow_any_public,
             gpu: self.gpu,
-            switches: OwnerSwitches::parse(&self.chromium_flag)?,
-            sandbox: !self.no_sandbox,
-            relay: self.relay,
-            length: Duration::from_secs(self.minutes * 60),
-            label: self.label,
-        })
-    }
-
-    fn allowlist(&self) -> Allowlist {
-        let built_in = (!self.no_default_hosts).then(Allowlist::default_rules);
-        let list = Allowlist::new(
-            built_in
-                .into_iter()
-                .flatten()
-                .chain(self.allow.iter().cloned()),
-        );
-        if self.allow_any_public {
-            list.or_any_public()
-        } else {
-            list
+            chromium: self.chromium.clone(),
+            chromium_flags: self.chromium_flag.clone(),
+            label: self.label.clone(),
         }
     }
 }
 
 impl Demo {
     /// A session on the embedded relay that reaches no host at all.
-    pub fn config(&self, helper: PathBuf) -> ServerConfig {
-        ServerConfig {
-            helper,
-            chromium: self.chromium.clone(),
+    pub fn wish(&self) -> Wish {
+        Wish {
+            default_hosts: false,
             gpu: self.gpu,
-            switches: OwnerSwitches::default(),
-            sandbox: true,
-            relay: RelayChoice::Local,
-            length: SESSION,
-            allow: Allowlist::default(),
+            chromium: self.chromium.clone(),
             label: "demo".to_owned(),
+            ..Wish::default()
         }
     }
 }
@@ -198,17 +173,18 @@ impl Relay {
     }
 }
 
-fn relay_choice(text: &str) -> Result<RelayChoice, AddressError> {
-    match text {
-        "local" => Ok(RelayChoice::Local),
-        url => RelayAddress::parse(url, PlainHttp::LoopbackOnly).map(RelayChoice::At),
-    }
+/// A relay that can be one, as it was written.
+fn relay(text: &str) -> Result<String, AddressError> {
+    relay_choice(text).map(|_| text.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::owner::wish::Usage;
+    use crate::policy::allowlist::Allowlist;
     use crate::policy::host::Host;
+    use crate::server::ServerConfig;
 
     fn parse(line: &str) -> Result<Arguments, clap::Error> {
         Arguments::try_parse_from(std::iter::once("gpu-browser").chain(line.split_whitespace()))
@@ -216,7 +192,7 @@ mod tests {
 
     fn config(line: &str) -> Result<ServerConfig, Usage> {
         match parse(line).unwrap().command {
-            Command::Start(start) => start.config(PathBuf::from("/helper")),
+            Command::Start(start) => start.wish().config(PathBuf::from("/helper"), true),
             other => panic!("{other:?}"),
         }
     }

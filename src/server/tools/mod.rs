@@ -7,6 +7,7 @@ pub mod files;
 pub mod image;
 mod info;
 mod page;
+mod request;
 pub mod schemas;
 mod screenshot;
 mod snapshot;
@@ -34,6 +35,8 @@ pub(super) async fn call(session: &Session, method: &str, path: &str, body: &str
         ("POST", "/act") => act::post(session, body).await,
         ("GET", "/actions") => Ok(Answer::Json(session.actions.list())),
         ("POST", "/snapshot") => snapshot::post(session, body).await,
+        ("POST", "/request") => request::post(session, body),
+        ("GET", "/requests") => Ok(request::list(session)),
         ("POST", "/image") => image::post(&session.artifacts, body).await,
         _ => Err(Refused::new(
             Code::NotFound,

@@ -7,6 +7,7 @@ mod log;
 mod perform;
 mod picked;
 mod target;
+mod waits;
 
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};

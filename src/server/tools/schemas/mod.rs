@@ -8,8 +8,8 @@ mod act;
 use serde_json::{Value, json};
 
 use crate::policy::limits::{
-    EVAL_TIMEOUT, EVAL_VALUE, EVAL_VALUE_MOST, LONGEST_TIMEOUT, PAGE_TIMEOUT, SCALE,
-    SCREENSHOT_TIMEOUT, VIEWPORT, VIEWPORT_SIDE,
+    EVAL_TIMEOUT, EVAL_VALUE, EVAL_VALUE_MOST, LONGEST_TIMEOUT, PAGE_TIMEOUT, REQUEST_HOSTS,
+    REQUEST_REASON, SCALE, SCREENSHOT_TIMEOUT, VIEWPORT, VIEWPORT_SIDE,
 };
 
 /// A tool as it is registered at the relay.
@@ -72,6 +72,15 @@ pub fn tools() -> Vec<ToolEntry> {
             "Fetch a part of a picture as plain base64; the parts joined are the file",
             image(),
         ),
+        post(
+            "/request",
+            "Ask the owner for more hosts; replies 202 with a task to poll at $BASE/_as_tasks/<taskId>",
+            request(),
+        ),
+        bodiless(
+            "/requests",
+            "What was asked of the owner and what was answered",
+        ),
     ];
     first.into_iter().chain(act::tools()).collect()
 }
@@ -83,6 +92,17 @@ fn object(required: &[&str], properties: &Value) -> Value {
         schema["required"] = json!(required);
     }
     schema
+}
+
+fn request() -> Value {
+    object(
+        &["hosts", "reason"],
+        &json!({
+            "hosts": { "type": "array", "maxItems": REQUEST_HOSTS, "items": { "type": "string", "description": "like \"cdn.example.com\" or \"*.example.com\"" } },
+            "reason": { "type": "string", "maxLength": REQUEST_REASON, "description": "what for; a person reads it" },
+            "page": page_id(),
+        }),
+    )
 }
 
 fn page_id() -> Value {
@@ -220,7 +240,7 @@ mod tests {
     fn each_tool_is_listed_once_with_one_line() {
         let tools = tools();
         let names: BTreeSet<_> = tools.iter().map(|tool| (tool.method, tool.path)).collect();
-        assert_eq!((names.len(), tools.len()), (12, 12));
+        assert_eq!((names.len(), tools.len()), (14, 14));
         for tool in &tools {
             assert!(
                 tool.description.len() <= 110 && !tool.description.contains('\n'),
