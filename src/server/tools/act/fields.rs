@@ -126,7 +126,7 @@ impl Action {
         fields: Value,
     ) -> Result<Self, Refused> {
         match name {
-            "click" => click(place, parse_at(place, fields)?),
+            "click" => click(place, &parse_at(place, fields)?),
             "hover" => {
                 let hover: Hover = parse_at(place, fields)?;
                 Ok(Self::Hover {
@@ -136,17 +136,17 @@ impl Action {
                 })
             }
             "drag" => drag(place, parse_at(place, fields)?),
-            "scroll" => scroll(place, parse_at(place, fields)?),
+            "scroll" => scroll(place, &parse_at(place, fields)?),
             "type" => text(place, parse_at(place, fields)?),
-            "key" => key(place, parse_at(place, fields)?),
-            "select" => select(place, parse_at(place, fields)?),
-            "upload" => upload(uploads, place, parse_at(place, fields)?),
+            "key" => key(place, &parse_at(place, fields)?),
+            "select" => select(place, &parse_at(place, fields)?),
+            "upload" => upload(uploads, place, &parse_at(place, fields)?),
             _ => wait(place, parse_at(place, fields)?),
         }
     }
 }
 
-fn click(place: &str, click: Click) -> Result<Action, Refused> {
+fn click(place: &str, click: &Click) -> Result<Action, Refused> {
     Ok(Action::Click {
         target: click.target().required(place)?,
         button: click.button,
@@ -167,7 +167,7 @@ fn drag(place: &str, drag: DragFields) -> Result<Action, Refused> {
     })
 }
 
-fn scroll(place: &str, scroll: Scroll) -> Result<Action, Refused> {
+fn scroll(place: &str, scroll: &Scroll) -> Result<Action, Refused> {
     let mut fields = scroll.target();
     let norm = fields.unit == Some(Unit::Norm);
     // The unit counts for `by` too, and may stand with it alone.
@@ -214,7 +214,7 @@ fn text(place: &str, typed: Type) -> Result<Action, Refused> {
     })
 }
 
-fn key(place: &str, key: Key) -> Result<Action, Refused> {
+fn key(place: &str, key: &Key) -> Result<Action, Refused> {
     let stroke = Stroke::parse(&key.key).map_err(|unknown| {
         bad(
             place,
@@ -235,7 +235,7 @@ fn key(place: &str, key: Key) -> Result<Action, Refused> {
     })
 }
 
-fn select(place: &str, select: Select) -> Result<Action, Refused> {
+fn select(place: &str, select: &Select) -> Result<Action, Refused> {
     let wanted = match (&select.value, &select.values) {
         (Some(one), None) => vec![one.clone()],
         (None, Some(many)) => many.clone(),
@@ -264,7 +264,7 @@ fn select(place: &str, select: Select) -> Result<Action, Refused> {
     })
 }
 
-fn upload(uploads: &UploadStore, place: &str, upload: Upload) -> Result<Action, Refused> {
+fn upload(uploads: &UploadStore, place: &str, upload: &Upload) -> Result<Action, Refused> {
     let names = match (&upload.path, &upload.paths) {
         (Some(one), None) => vec![one.clone()],
         (None, Some(many)) if (1..=PICKED_FILES).contains(&many.len()) => many.clone(),
