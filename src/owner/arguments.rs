@@ -32,6 +32,10 @@ pub enum Command {
     Demo(Demo),
     /// Run a session: print the link, show what happens, take commands on standard input
     Start(Box<Start>),
+    /// The parts of the running session
+    Status(Status),
+    /// End the running session
+    Stop(Stop),
     /// A session under the account of an install; `start` speaks with it in lines
     #[command(hide = true)]
     Server,
@@ -97,11 +101,26 @@ pub struct Start {
     pub label: String,
 }
 
+/// `gpu-browser status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// One JSON object a session
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `gpu-browser stop`.
+#[derive(Debug, Args)]
+pub struct Stop {
+    /// Which one, where several run: its process, as `status` shows it
+    pub process: Option<u32>,
+}
+
 /// `gpu-browser relay`.
 #[derive(Debug, Args)]
 pub struct Relay {
     /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8787", value_parser = listen_at)]
     pub listen: SocketAddr,
     /// A call without a reply is answered after this
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -122,7 +141,7 @@ pub struct Relay {
     #[arg(long)]
     pub insecure: bool,
     /// A host name that it is reached under; repeatable
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = own_name)]
     pub name: Vec<String>,
 }
 
@@ -178,6 +197,19 @@ fn relay(text: &str) -> Result<String, AddressError> {
     relay_choice(text).map(|_| text.to_owned())
 }
 
+fn listen_at(text: &str) -> Result<SocketAddr, &'static str> {
+    let wrong = "write an address and a port, as in 127.0.0.1:8787 or [::1]:8787";
+    text.parse().map_err(|_| wrong)
+}
+
+/// A `Host` header is compared with it, which carries neither scheme nor path.
+fn own_name(text: &str) -> Result<String, &'static str> {
+    match url::Host::parse(text) {
+        Ok(url::Host::Domain(name)) => Ok(name),
+        _ => Err("write a host name alone, as in relay.example"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,7 +252,12 @@ mod tests {
             ("start --allow https://a.example/x", "host name alone"),
             ("start --allow 10.0.0.1", "10.0.0.1"),
             ("relay --hold 5", "30s"),
-            ("relay --listen nowhere", "nowhere"),
+            ("relay --liveness 0s", "30s"),
+            ("relay --tool-timeout 1d", "24h"),
+            ("relay --listen nowhere", "127.0.0.1:8787"),
+            ("relay --listen 8787", "127.0.0.1:8787"),
+            ("relay --name https://relay.example", "relay.example"),
+            ("relay --name 192.0.2.1", "host name alone"),
             ("relay --tls-cert a.pem", "--tls-key"),
         ] {
             let error = parse(line).expect_err(line);

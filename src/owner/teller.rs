@@ -80,7 +80,7 @@ impl Teller {
             Style::Json => self.tell_program(event, is_news).await?,
             Style::Words if is_news => self.lines(words::event(event)).await?,
             Style::Quiet if is_news && (is_progress || !event.is_chatter()) => {
-                self.lines(words::event(event)).await?
+                self.lines(words::event(event)).await?;
             }
             Style::Steps if is_progress => self.lines(words::event(event)).await?,
             Style::Words | Style::Quiet | Style::Steps => {}

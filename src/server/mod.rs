@@ -14,6 +14,7 @@ mod keeper;
 mod launch;
 mod linked;
 mod pages;
+mod relay_wait;
 mod router;
 mod session;
 mod sight;
@@ -93,6 +94,9 @@ pub enum StartError {
         /// What to try.
         fix: String,
     },
+    /// Whoever wanted the session listens no more.
+    #[error("the start was given up")]
+    Unwanted,
 }
 
 impl StartError {
@@ -100,7 +104,11 @@ impl StartError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::NoBrowser(_) | Self::NothingDraws(_) | Self::Launch(_) => 4,
-            Self::Proxy(_) | Self::Folder(_) | Self::Relay(_) | Self::Link { .. } => 1,
+            Self::Proxy(_)
+            | Self::Folder(_)
+            | Self::Relay(_)
+            | Self::Link { .. }
+            | Self::Unwanted => 1,
         }
     }
 }
