@@ -18,6 +18,7 @@ mod pages;
 mod relay_wait;
 mod router;
 mod session;
+mod sight;
 pub mod status;
 pub mod tools;
 
