@@ -21,4 +21,5 @@ mod pty;
 mod refusals;
 mod relays;
 mod requests;
+mod server;
 mod stage;
