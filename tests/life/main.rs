@@ -23,3 +23,4 @@ mod relays;
 mod requests;
 mod server;
 mod stage;
+mod storms;

@@ -21,7 +21,7 @@ fn poll(agent: &Agent, task: &str) -> (u16, Value) {
 }
 
 /// The end of a task, which comes within a moment.
-fn end_of(agent: &Agent, task: &str) -> Value {
+pub fn end_of(agent: &Agent, task: &str) -> Value {
     let deadline = Instant::now() + SOON;
     loop {
         let (status, body) = poll(agent, task);
