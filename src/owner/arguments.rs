@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::config::ConfigFile;
+use super::logs::Since;
 use crate::browser::rung::GpuChoice;
+use crate::place::{self, Form};
 use crate::policy::allowlist::{Allowlist, Rule};
 use crate::policy::limits::{SESSION, SESSION_MINUTES_MOST};
 use crate::policy::switches::{OwnerSwitches, SwitchRefusal};
@@ -35,6 +38,51 @@ pub enum Command {
     Start(Box<Start>),
     /// The embedded relay on its own
     Relay(Relay),
+    /// What was asked, allowed, refused and reached in the sessions on this machine
+    Logs(Logs),
+    /// The file with what every session is to be like
+    Config(Config),
+}
+
+/// `gpu-browser logs`.
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// Go on, and show each line as it is written
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Only lines since a time, like 2026-12-01T10:00:00Z, or since a while ago, like 10m, 2h or 3d
+    #[arg(long, value_name = "TIME", value_parser = Since::parse)]
+    pub since: Option<Since>,
+    /// The lines as they are, for programs
+    #[arg(long)]
+    pub json: bool,
+    /// The log of sessions without an account of their own, where there is an install too
+    #[arg(long)]
+    pub dev: bool,
+}
+
+/// `gpu-browser config`.
+#[derive(Debug, Args)]
+pub struct Config {
+    /// What to do with it.
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+    /// Another file than the usual one
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+}
+
+/// What can be done with the config file.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Write a new one, with every key and what it does
+    Init {
+        /// Replace the one that is there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Say where it is
+    Path,
 }
 
 /// `gpu-browser demo`.
@@ -54,24 +102,27 @@ pub struct Demo {
 /// `gpu-browser start`.
 #[derive(Debug, Args)]
 pub struct Start {
-    /// The relay that agents reach: its address, or `local` for one on this machine alone
-    #[arg(long, value_name = "URL|local", default_value = "local", value_parser = relay_choice)]
-    pub relay: RelayChoice,
-    /// The length of the session, minutes
-    #[arg(long, value_name = "N", default_value_t = SESSION.as_secs() / 60, value_parser = clap::value_parser!(u64).range(1..=SESSION_MINUTES_MOST))]
-    pub minutes: u64,
+    /// The config file with what is not said here; without it the usual one counts
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The relay that agents reach: its address, or `local` for one on this machine alone [default: local]
+    #[arg(long, value_name = "URL|local", value_parser = relay)]
+    pub relay: Option<String>,
+    /// The length of the session, minutes [default: 240]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SESSION_MINUTES_MOST))]
+    pub minutes: Option<u64>,
     /// A host that pages may reach, or `*.host` for those below it; repeatable
     #[arg(long, value_name = "HOST", value_parser = Rule::parse)]
     pub allow: Vec<Rule>,
-    /// Leave out the built-in list of hosts
-    #[arg(long)]
-    pub no_default_hosts: bool,
-    /// Let pages reach any public host
-    #[arg(long)]
-    pub allow_any_public: bool,
-    /// Which rungs to try
-    #[arg(long, value_enum, default_value_t)]
-    pub gpu: GpuChoice,
+    /// Leave out the built-in list of hosts; `=false` takes it whatever the config file says
+    #[arg(long, value_name = "false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub no_default_hosts: Option<bool>,
+    /// Let pages reach any public host; `=false` does not whatever the config file says
+    #[arg(long, value_name = "false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub allow_any_public: Option<bool>,
+    /// Which rungs to try [default: auto]
+    #[arg(long, value_enum)]
+    pub gpu: Option<GpuChoice>,
     /// The Chromium to start
     #[arg(long, value_name = "PATH")]
     pub chromium: Option<PathBuf>,
@@ -87,9 +138,9 @@ pub struct Start {
     /// One JSON event a line on standard output, for programs
     #[arg(long)]
     pub json: bool,
-    /// What to call the link
-    #[arg(long, default_value = "agent")]
-    pub label: String,
+    /// What to call the link [default: agent]
+    #[arg(long)]
+    pub label: Option<String>,
 }
 
 /// `gpu-browser relay`.
@@ -127,36 +178,47 @@ pub enum Usage {
     /// A switch that Chromium may not get.
     #[error(transparent)]
     Switch(#[from] SwitchRefusal),
+    /// No relay.
+    #[error(transparent)]
+    Relay(#[from] AddressError),
 }
 
 impl Start {
-    /// The session that was asked for.
+    /// The session that was asked for: what the command line says, else what the file says, else what is usual. Lists of
+    /// both are taken together.
     ///
     /// # Errors
     /// Where a switch for Chromium is refused.
-    pub fn config(self, helper: PathBuf) -> Result<ServerConfig, Usage> {
+    pub fn config(self, file: ConfigFile, helper: PathBuf) -> Result<ServerConfig, Usage> {
+        let allow = self.allowlist(&file);
+        let flags = [file.chromium_flags, self.chromium_flag].concat();
+        let relay = self.relay.or(file.relay);
+        let minutes = self.minutes.or(file.minutes);
+        let label = self.label.or(file.label);
         Ok(ServerConfig {
             helper,
-            allow: self.allowlist(),
-            chromium: self.chromium,
-            gpu: self.gpu,
-            switches: OwnerSwitches::parse(&self.chromium_flag)?,
+            allow,
+            chromium: self.chromium.or(file.chromium),
+            gpu: self.gpu.or(file.gpu).unwrap_or_default(),
+            switches: OwnerSwitches::parse(&flags)?,
             sandbox: !self.no_sandbox,
-            relay: self.relay,
-            length: Duration::from_secs(self.minutes * 60),
-            label: self.label,
+            relay: relay_choice(relay.as_deref().unwrap_or("local"))?,
+            length: minutes.map_or(SESSION, |minutes| Duration::from_secs(minutes * 60)),
+            label: label.unwrap_or_else(|| "agent".to_owned()),
+            log: place::log_folder(Form::Development),
         })
     }
 
-    fn allowlist(&self) -> Allowlist {
-        let built_in = (!self.no_default_hosts).then(Allowlist::default_rules);
-        let list = Allowlist::new(
-            built_in
-                .into_iter()
-                .flatten()
-                .chain(self.allow.iter().cloned()),
-        );
-        if self.allow_any_public {
+    fn allowlist(&self, file: &ConfigFile) -> Allowlist {
+        let no_default = self.no_default_hosts.map(|no| !no);
+        let built_in = no_default
+            .or(file.default_hosts)
+            .unwrap_or(true)
+            .then(Allowlist::default_rules);
+        let named = file.hosts.iter().chain(&self.allow).cloned();
+        let list = Allowlist::new(built_in.into_iter().flatten().chain(named));
+        let any_public = self.allow_any_public.or(file.allow_any_public);
+        if any_public.unwrap_or(false) {
             list.or_any_public()
         } else {
             list
@@ -177,6 +239,7 @@ impl Demo {
             length: SESSION,
             allow: Allowlist::default(),
             label: "demo".to_owned(),
+            log: None,
         }
     }
 }
@@ -198,7 +261,12 @@ impl Relay {
     }
 }
 
-fn relay_choice(text: &str) -> Result<RelayChoice, AddressError> {
+fn relay(text: &str) -> Result<String, AddressError> {
+    relay_choice(text).map(|_| text.to_owned())
+}
+
+/// The relay of a word.
+pub(super) fn relay_choice(text: &str) -> Result<RelayChoice, AddressError> {
     match text {
         "local" => Ok(RelayChoice::Local),
         url => RelayAddress::parse(url, PlainHttp::LoopbackOnly).map(RelayChoice::At),
@@ -216,7 +284,7 @@ mod tests {
 
     fn config(line: &str) -> Result<ServerConfig, Usage> {
         match parse(line).unwrap().command {
-            Command::Start(start) => start.config(PathBuf::from("/helper")),
+            Command::Start(start) => start.config(ConfigFile::default(), PathBuf::from("/helper")),
             other => panic!("{other:?}"),
         }
     }
@@ -244,6 +312,8 @@ mod tests {
             ("start --allow https://a.example/x", "host name alone"),
             ("start --allow 10.0.0.1", "10.0.0.1"),
             ("relay --hold 5", "30s"),
+            ("logs --since yesterday", "10m"),
+            ("config", "init"),
             ("relay --listen nowhere", "nowhere"),
             ("relay --tls-cert a.pem", "--tls-key"),
         ] {
@@ -263,6 +333,51 @@ mod tests {
         assert_eq!(
             taken.unwrap().switches.switches(),
             ["--use-angle=vulkan", "--ignore-gpu-blocklist"]
+        );
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file_and_the_file_over_what_is_usual() {
+        let text = r#"
+            relay = "https://relay.example"
+            minutes = 30
+            hosts = ["file.example"]
+            default_hosts = false
+            allow_any_public = true
+            gpu = "software"
+            chromium_flags = ["--use-angle=gl"]
+            label = "file"
+        "#;
+        let config = |line: &str| match parse(line).unwrap().command {
+            Command::Start(start) => {
+                let file = ConfigFile::parse(text, "c.toml".as_ref()).unwrap();
+                start.config(file, "/helper".into()).unwrap()
+            }
+            other => panic!("{other:?}"),
+        };
+        let of_file = config("start");
+        assert_eq!(of_file.length, Duration::from_secs(30 * 60));
+        assert_eq!(
+            (of_file.gpu, of_file.label.as_str()),
+            (GpuChoice::Software, "file")
+        );
+        assert!(matches!(of_file.relay, RelayChoice::At(_)) && of_file.allow.any_public());
+        assert_eq!(of_file.allow.rules().count(), 1);
+        let of_line = config(
+            "start --relay local --minutes 5 --gpu auto --label line --allow line.example \
+             --no-default-hosts=false --allow-any-public=false --chromium-flag --use-angle=vulkan",
+        );
+        assert_eq!(of_line.length, Duration::from_secs(5 * 60));
+        assert_eq!(
+            (of_line.gpu, of_line.label.as_str()),
+            (GpuChoice::Auto, "line")
+        );
+        assert!(matches!(of_line.relay, RelayChoice::Local) && !of_line.allow.any_public());
+        let usual = Allowlist::default_rules().count();
+        assert_eq!(of_line.allow.rules().count(), usual + 2);
+        assert_eq!(
+            of_line.switches.switches().last().unwrap(),
+            "--use-angle=vulkan"
         );
     }
 

@@ -47,7 +47,7 @@ pub(super) async fn run(arguments: Demo) -> Result<(), Failure> {
         outcome = show(&mut teller, &mut events, &arguments.out, began) => outcome,
         _ = stop.wait() => Err(Failure::Stopped),
     };
-    end(server, events, &mut teller).await;
+    end(server, "the demo is over", events, &mut teller).await;
     outcome
 }
 

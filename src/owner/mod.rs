@@ -1,9 +1,11 @@
 //! The owner's side: commands, what the terminal shows and takes, and the demo.
 
 pub mod arguments;
+pub mod config;
 mod console;
 mod demo;
 mod json;
+pub mod logs;
 mod relay;
 mod screen;
 mod shown;
@@ -13,6 +15,8 @@ mod teller;
 mod words;
 
 use self::arguments::{Command, Usage};
+use self::config::ConfigError;
+use self::logs::LogsError;
 use crate::relay::embedded::BindError;
 use crate::server::StartError;
 
@@ -22,6 +26,12 @@ pub enum Failure {
     /// The arguments do not fit together.
     #[error(transparent)]
     Usage(#[from] Usage),
+    /// The config file cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogsError),
     /// A session without `--dev`.
     #[error(
         "not installed: this version has no installed form yet; use --dev to run as the present user"
@@ -60,9 +70,11 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::Config(ConfigError::Wrong { .. }) => 2,
             Self::Start(error) => error.exit_code(),
-            Self::NotInstalled
+            Self::Config(_)
+            | Self::Log(_)
+            | Self::NotInstalled
             | Self::Ended(_)
             | Self::Relay(_)
             | Self::Output(_)
@@ -82,5 +94,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Command::Start(arguments) => start::run(*arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Relay(arguments) => relay::run(arguments).await,
+        Command::Logs(arguments) => logs::run(&arguments).await,
+        Command::Config(arguments) => config::run(arguments).await,
     }
 }

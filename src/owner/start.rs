@@ -10,7 +10,7 @@ use super::arguments::Start;
 use super::console::{self, Typed};
 use super::stop::Stop;
 use super::teller::{Style, Teller};
-use super::{Failure, shown, words};
+use super::{Failure, config, shown, words};
 use crate::policy::limits::{LAST_WORD, OWNER_EVENTS};
 use crate::relay::link::{LinkError, ListedLink, Minted};
 use crate::server::{Event, Server, ServerConfig};
@@ -39,7 +39,8 @@ pub(super) async fn run(arguments: Start) -> Result<(), Failure> {
     } else {
         Style::Words
     });
-    let config = arguments.config(helper()?)?;
+    let file = config::read(arguments.config.as_deref())?;
+    let config = arguments.config(file, helper()?)?;
     if !is_dev {
         return Err(Failure::NotInstalled);
     }
@@ -62,7 +63,11 @@ pub(super) async fn run(arguments: Start) -> Result<(), Failure> {
         over = converse(&mut server, &mut events, &mut teller) => over,
         reason = stop.wait() => Ok(Over::Wanted(reason.to_owned())),
     };
-    end(server, events, &mut teller).await;
+    let reason = match &over {
+        Ok(Over::Wanted(reason) | Over::ByItself(reason)) => reason.clone(),
+        Err(failure) => failure.to_string(),
+    };
+    end(server, &reason, events, &mut teller).await;
     match over? {
         Over::Wanted(reason) => last_word(&mut teller, &reason).await,
         Over::ByItself(reason) => {
@@ -102,8 +107,13 @@ pub(super) async fn begin(
 }
 
 /// Ends a session; what still happens is told as long as somebody listens.
-pub(super) async fn end(server: Server, mut events: mpsc::Receiver<Event>, teller: &mut Teller) {
-    let mut ending = Box::pin(server.end());
+pub(super) async fn end(
+    server: Server,
+    reason: &str,
+    mut events: mpsc::Receiver<Event>,
+    teller: &mut Teller,
+) {
+    let mut ending = Box::pin(server.end(reason));
     let mut is_heard = true;
     loop {
         tokio::select! {

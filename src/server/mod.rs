@@ -4,8 +4,10 @@ pub mod answer;
 pub mod archive;
 pub mod arguments;
 pub mod artifacts;
+pub mod audit;
 pub mod blank;
 pub mod briefing;
+mod chronicle;
 mod keeper;
 mod launch;
 mod pages;
@@ -46,6 +48,8 @@ pub struct ServerConfig {
     pub allow: Allowlist,
     /// What the owner calls the link.
     pub label: String,
+    /// The folder of the log, where there is one.
+    pub log: Option<PathBuf>,
 }
 
 /// The relay of a session.

@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Answer;
 use super::artifacts::Artifacts;
+use super::audit::Record;
 use super::briefing::{Facts, briefing};
+use super::chronicle::Chronicle;
 use super::keeper::{Browser, Keeper};
 use super::launch::Kit;
 use super::pages::Pages;
@@ -24,7 +26,7 @@ use crate::browser::folder::RunFolder;
 use crate::browser::probe::Verdict;
 use crate::place;
 use crate::policy::allowlist::Allowlist;
-use crate::policy::limits::{PROXY_EVENTS, SHUTDOWN};
+use crate::policy::limits::{OWNER_EVENTS, PROXY_EVENTS, SHUTDOWN};
 use crate::proxy::uploads::UploadStore;
 use crate::proxy::{
     Event as ProxyEvent, Proxy, ProxyConfig, of_this_machine, resolve::ResolverConfig,
@@ -51,6 +53,7 @@ pub struct Server {
     session: Arc<Session>,
     link: Link,
     relay: Option<EmbeddedRelay>,
+    chronicle: Chronicle,
     tasks: JoinSet<()>,
     closing: CancellationToken,
     over: mpsc::Receiver<String>,
@@ -61,9 +64,15 @@ impl Server {
     /// Starts a session; when this returns, the link works.
     pub async fn start(
         config: ServerConfig,
-        events: mpsc::Sender<Event>,
+        owner: mpsc::Sender<Event>,
     ) -> Result<Self, StartError> {
         let began = Instant::now();
+        let warn = owner.clone();
+        let mut chronicle = Chronicle::open(config.log.as_deref(), move |warning| {
+            let _ = warn.try_send(Event::Progress(warning));
+        });
+        let (events, told) = mpsc::channel(OWNER_EVENTS);
+        chronicle.hear(told, owner);
         let tell = |line: String| drop(events.try_send(Event::Progress(line)));
         let (allow, allowed) = watch::channel(Arc::new(config.allow.clone()));
         let (proxy_events, refusals) = mpsc::channel(PROXY_EVENTS);
@@ -89,7 +98,10 @@ impl Server {
         };
         tasks.spawn(keeper.keep(chromium.clone(), body));
         tasks.spawn(Arc::clone(&pages).keep_spare(closing.clone()));
-        tasks.spawn(tell_refusals(refusals, events.clone(), closing.clone()));
+        let refused = events.clone();
+        chronicle.hear_proxy(refusals, Arc::clone(&pages), move |event| {
+            let _ = refused.try_send(event);
+        });
         let session = Arc::new(Session {
             artifacts: Artifacts::new(kit.folder.artifacts()),
             near: matches!(config.relay, RelayChoice::Local),
@@ -117,6 +129,9 @@ impl Server {
             events: events.clone(),
         };
         tasks.spawn(router.run(calls, over_sender, closing.clone()));
+        chronicle
+            .audit()
+            .write(started(&session, &chromium, &address));
         let _ = events.try_send(ready(
             &session,
             &chromium,
@@ -128,6 +143,7 @@ impl Server {
             session,
             link,
             relay,
+            chronicle,
             tasks,
             closing,
             over,
@@ -155,8 +171,8 @@ impl Server {
         }
     }
 
-    /// Ends everything in order, within [`SHUTDOWN`]: no more calls, no more pages, no browser, no proxy, no folder.
-    pub async fn end(mut self) {
+    /// Ends everything in order, within [`SHUTDOWN`]: no more calls, no more pages, no browser, no proxy, no log, no folder.
+    pub async fn end(mut self, reason: &str) {
         let ended = timeout(SHUTDOWN, async {
             self.link.close().await;
             if let Some(relay) = self.relay.take() {
@@ -165,6 +181,7 @@ impl Server {
             self.closing.cancel();
             join(&mut self.tasks).await;
             self.session.kit.proxy.close().await;
+            self.chronicle.end(reason).await;
         });
         if ended.await.is_err() {
             tracing::warn!("the session did not end in time; what is left of it is killed");
@@ -364,25 +381,16 @@ fn ready(
     }))
 }
 
-/// Tells the owner of refused hosts; where nobody listens, they are dropped.
-async fn tell_refusals(
-    mut refusals: mpsc::Receiver<ProxyEvent>,
-    events: mpsc::Sender<Event>,
-    closing: CancellationToken,
-) {
-    let telling = async {
-        while let Some(event) = refusals.recv().await {
-            if let ProxyEvent::Stopped { target, reason, .. } = event {
-                let _ = events.try_send(Event::Refused {
-                    host: target,
-                    reason: reason.as_str(),
-                });
-            }
-        }
-    };
-    tokio::select! {
-        () = telling => {}
-        () = closing.cancelled() => {}
+/// The session's begin, for the log.
+fn started(session: &Session, chromium: &Chromium, relay: &str) -> Record {
+    Record::Started {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        relay: relay.to_owned(),
+        gpu: session.verdict.word().to_owned(),
+        browser: chromium.version.clone(),
+        sandbox: session.kit.setup.sandbox,
+        network_namespace: chromium.isolation.is_ok(),
+        hosts: session.hosts(),
     }
 }
 
