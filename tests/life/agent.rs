@@ -69,6 +69,10 @@ impl Agent {
         self.try_call("POST", tool, &body.to_string())
     }
 
+    pub fn info(&self) -> Reply {
+        self.try_call("GET", "/info", "").unwrap()
+    }
+
     /// Opens a page that is given as text, and returns its name.
     pub fn open(&self, html: &str) -> String {
         let body = json!({"html": html, "width": 1280, "height": 720});
