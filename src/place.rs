@@ -9,6 +9,16 @@ pub const APP_ID: &str = "gpu-browser";
 /// The public relay.
 pub const PUBLIC_RELAY: &str = "https://agentsocket.dev";
 
+/// Our program in its installed place, the only one that the owner may run under the account.
+pub fn installed_program() -> PathBuf {
+    let base = if cfg!(target_os = "macos") {
+        "/Library/AgentSocket"
+    } else {
+        "/opt/agent-socket"
+    };
+    PathBuf::from(base).join("gpu-browser/current/gpu-browser")
+}
+
 /// The two forms that a session runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {

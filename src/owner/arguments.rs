@@ -8,14 +8,12 @@ use clap::{Args, Parser, Subcommand};
 
 use super::config::ConfigFile;
 use super::logs::Since;
+use super::wish::{Wish, relay_choice};
 use crate::browser::rung::GpuChoice;
-use crate::place::{self, Form};
-use crate::policy::allowlist::{Allowlist, Rule};
-use crate::policy::limits::{SESSION, SESSION_MINUTES_MOST};
-use crate::policy::switches::{OwnerSwitches, SwitchRefusal};
-use crate::relay::address::{AddressError, PlainHttp, RelayAddress};
+use crate::policy::allowlist::Rule;
+use crate::policy::limits::SESSION_MINUTES_MOST;
+use crate::relay::address::AddressError;
 use crate::relay::embedded::{RelayConfig, TlsFiles, parse_duration};
-use crate::server::{RelayChoice, ServerConfig};
 
 /// Lends the GPU of this machine to an agent: a sandboxed headless Chromium behind one link.
 #[derive(Debug, Parser)]
@@ -36,6 +34,9 @@ pub enum Command {
     Demo(Demo),
     /// Run a session: print the link, show what happens, take commands on standard input
     Start(Box<Start>),
+    /// A session under the account of an install; `start` speaks with it in lines
+    #[command(hide = true)]
+    Server,
     /// The embedded relay on its own
     Relay(Relay),
     /// What was asked, allowed, refused and reached in the sessions on this machine
@@ -114,10 +115,10 @@ pub struct Start {
     /// A host that pages may reach, or `*.host` for those below it; repeatable
     #[arg(long, value_name = "HOST", value_parser = Rule::parse)]
     pub allow: Vec<Rule>,
-    /// Leave out the built-in list of hosts; `=false` takes it whatever the config file says
+    /// Leave out the built-in list of hosts; `=false` takes it, whatever the config file says
     #[arg(long, value_name = "false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub no_default_hosts: Option<bool>,
-    /// Let pages reach any public host; `=false` does not whatever the config file says
+    /// Let pages reach any public host; `=false` does not, whatever the config file says
     #[arg(long, value_name = "false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub allow_any_public: Option<bool>,
     /// Which rungs to try [default: auto]
@@ -138,6 +139,9 @@ pub struct Start {
     /// One JSON event a line on standard output, for programs
     #[arg(long)]
     pub json: bool,
+    /// Leave out calls, pages and refused hosts
+    #[arg(long, conflicts_with = "json")]
+    pub quiet: bool,
     /// What to call the link [default: agent]
     #[arg(long)]
     pub label: Option<String>,
@@ -172,74 +176,39 @@ pub struct Relay {
     pub name: Vec<String>,
 }
 
-/// Arguments that are each readable and still cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Usage {
-    /// A switch that Chromium may not get.
-    #[error(transparent)]
-    Switch(#[from] SwitchRefusal),
-    /// No relay.
-    #[error(transparent)]
-    Relay(#[from] AddressError),
-}
-
 impl Start {
     /// The session that was asked for: what the command line says, else what the file says, else what is usual. Lists of
     /// both are taken together.
-    ///
-    /// # Errors
-    /// Where a switch for Chromium is refused.
-    pub fn config(self, file: ConfigFile, helper: PathBuf) -> Result<ServerConfig, Usage> {
-        let allow = self.allowlist(&file);
-        let flags = [file.chromium_flags, self.chromium_flag].concat();
-        let relay = self.relay.or(file.relay);
-        let minutes = self.minutes.or(file.minutes);
-        let label = self.label.or(file.label);
-        Ok(ServerConfig {
-            helper,
-            allow,
-            chromium: self.chromium.or(file.chromium),
-            gpu: self.gpu.or(file.gpu).unwrap_or_default(),
-            switches: OwnerSwitches::parse(&flags)?,
-            sandbox: !self.no_sandbox,
-            relay: relay_choice(relay.as_deref().unwrap_or("local"))?,
-            length: minutes.map_or(SESSION, |minutes| Duration::from_secs(minutes * 60)),
-            label: label.unwrap_or_else(|| "agent".to_owned()),
-            log: place::log_folder(Form::Development),
-        })
-    }
-
-    fn allowlist(&self, file: &ConfigFile) -> Allowlist {
-        let no_default = self.no_default_hosts.map(|no| !no);
-        let built_in = no_default
-            .or(file.default_hosts)
-            .unwrap_or(true)
-            .then(Allowlist::default_rules);
-        let named = file.hosts.iter().chain(&self.allow).cloned();
-        let list = Allowlist::new(built_in.into_iter().flatten().chain(named));
+    pub fn wish(&self, file: ConfigFile) -> Wish {
+        let usual = Wish::default();
+        let hosts = file.hosts.iter().chain(&self.allow);
+        let default_hosts = self.no_default_hosts.map(|no| !no).or(file.default_hosts);
         let any_public = self.allow_any_public.or(file.allow_any_public);
-        if any_public.unwrap_or(false) {
-            list.or_any_public()
-        } else {
-            list
+        let label = self.label.clone().or(file.label);
+        Wish {
+            relay: self.relay.clone().or(file.relay).unwrap_or(usual.relay),
+            minutes: self.minutes.or(file.minutes).unwrap_or(usual.minutes),
+            hosts: hosts.map(ToString::to_string).collect(),
+            default_hosts: default_hosts.unwrap_or(usual.default_hosts),
+            allow_any_public: any_public.unwrap_or(usual.allow_any_public),
+            gpu: self.gpu.or(file.gpu).unwrap_or(usual.gpu),
+            chromium: self.chromium.clone().or(file.chromium),
+            chromium_flags: [file.chromium_flags, self.chromium_flag.clone()].concat(),
+            label: label.unwrap_or(usual.label),
+            max_memory: file.max_memory,
         }
     }
 }
 
 impl Demo {
     /// A session on the embedded relay that reaches no host at all.
-    pub fn config(&self, helper: PathBuf) -> ServerConfig {
-        ServerConfig {
-            helper,
-            chromium: self.chromium.clone(),
+    pub fn wish(&self) -> Wish {
+        Wish {
+            default_hosts: false,
             gpu: self.gpu,
-            switches: OwnerSwitches::default(),
-            sandbox: true,
-            relay: RelayChoice::Local,
-            length: SESSION,
-            allow: Allowlist::default(),
+            chromium: self.chromium.clone(),
             label: "demo".to_owned(),
-            log: None,
+            ..Wish::default()
         }
     }
 }
@@ -261,22 +230,20 @@ impl Relay {
     }
 }
 
+/// A relay that can be one, as it was written.
 fn relay(text: &str) -> Result<String, AddressError> {
     relay_choice(text).map(|_| text.to_owned())
-}
-
-/// The relay of a word.
-pub(super) fn relay_choice(text: &str) -> Result<RelayChoice, AddressError> {
-    match text {
-        "local" => Ok(RelayChoice::Local),
-        url => RelayAddress::parse(url, PlainHttp::LoopbackOnly).map(RelayChoice::At),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::owner::wish::Usage;
+    use crate::policy::allowlist::Allowlist;
     use crate::policy::host::Host;
+    use crate::policy::limits::SESSION;
+    use crate::server::RelayChoice;
+    use crate::server::ServerConfig;
 
     fn parse(line: &str) -> Result<Arguments, clap::Error> {
         Arguments::try_parse_from(std::iter::once("gpu-browser").chain(line.split_whitespace()))
@@ -284,7 +251,9 @@ mod tests {
 
     fn config(line: &str) -> Result<ServerConfig, Usage> {
         match parse(line).unwrap().command {
-            Command::Start(start) => start.config(ConfigFile::default(), PathBuf::from("/helper")),
+            Command::Start(start) => start
+                .wish(ConfigFile::default())
+                .config(PathBuf::from("/helper"), true),
             other => panic!("{other:?}"),
         }
     }
@@ -351,7 +320,7 @@ mod tests {
         let config = |line: &str| match parse(line).unwrap().command {
             Command::Start(start) => {
                 let file = ConfigFile::parse(text, "c.toml".as_ref()).unwrap();
-                start.config(file, "/helper".into()).unwrap()
+                start.wish(file).config("/helper".into(), true).unwrap()
             }
             other => panic!("{other:?}"),
         };

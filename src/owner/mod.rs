@@ -4,19 +4,25 @@ pub mod arguments;
 pub mod config;
 mod console;
 mod demo;
-mod json;
+mod input;
 pub mod logs;
+mod questions;
 mod relay;
 mod screen;
+mod session;
 mod shown;
 mod start;
 mod stop;
 mod teller;
+pub mod wish;
 mod words;
 
-use self::arguments::{Command, Usage};
+use std::path::PathBuf;
+
+use self::arguments::Command;
 use self::config::ConfigError;
 use self::logs::LogsError;
+use self::wish::Usage;
 use crate::relay::embedded::BindError;
 use crate::server::StartError;
 
@@ -33,10 +39,25 @@ pub enum Failure {
     #[error(transparent)]
     Log(#[from] LogsError),
     /// A session without `--dev`.
-    #[error(
-        "not installed: this version has no installed form yet; use --dev to run as the present user"
-    )]
+    #[error("not installed: there is no {}; use --dev to run as the present user", crate::place::installed_program().display())]
     NotInstalled,
+    /// The first line of a `server` is no opening.
+    #[error("the first line is no session: {0}; `gpu-browser start` starts one")]
+    Opening(String),
+    /// The server under the account could not do what was asked.
+    #[error("{}", shown::lines(.message))]
+    Server {
+        /// Its words.
+        message: String,
+        /// Its exit code.
+        exit_code: u8,
+    },
+    /// The session is gone without a word.
+    #[error("the session was lost: {}", shown::text(.0))]
+    Lost(String),
+    /// Somebody ended the server.
+    #[error("the server was told to end by SIGTERM")]
+    Killed,
     /// No session came about.
     #[error("{}", shown::lines(&.0.to_string()))]
     Start(#[from] StartError),
@@ -70,11 +91,14 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Config(ConfigError::Wrong { .. }) => 2,
+            Self::Usage(_) | Self::Opening(_) | Self::Config(ConfigError::Wrong { .. }) => 2,
+            Self::Server { exit_code, .. } => *exit_code,
             Self::Start(error) => error.exit_code(),
             Self::Config(_)
             | Self::Log(_)
             | Self::NotInstalled
+            | Self::Lost(_)
+            | Self::Killed
             | Self::Ended(_)
             | Self::Relay(_)
             | Self::Output(_)
@@ -92,9 +116,18 @@ impl Failure {
 pub async fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Start(arguments) => start::run(*arguments).await,
+        Command::Server => session::serve::run().await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Relay(arguments) => relay::run(arguments).await,
         Command::Logs(arguments) => logs::run(&arguments).await,
         Command::Config(arguments) => config::run(arguments).await,
     }
+}
+
+/// Our own program, which becomes Chromium.
+fn helper() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|source| Failure::System {
+        what: "cannot find our own program",
+        source,
+    })
 }

@@ -9,9 +9,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::Event;
 use super::audit::{Audit, AuditError, Record, place_of};
+use super::event::Event;
+use super::herald::Herald;
 use super::pages::Pages;
+use crate::policy::approval::Decision;
 use crate::policy::limits::PAGES;
 use crate::proxy::Event as ProxyEvent;
 
@@ -22,7 +24,7 @@ const NAMES: usize = 4 * PAGES;
 /// The log of a session, with the tasks that write it.
 pub(super) struct Chronicle {
     audit: Audit,
-    /// What listens to the session and to its proxy.
+    /// What listens to the proxy.
     hearing: JoinSet<()>,
     /// What writes.
     writing: JoinSet<()>,
@@ -63,30 +65,12 @@ impl Chronicle {
         self.audit.clone()
     }
 
-    /// Writes down what the owner is told, and passes it on; where the owner does not listen, it is dropped.
-    pub(super) fn hear(&mut self, mut events: mpsc::Receiver<Event>, owner: mpsc::Sender<Event>) {
-        let (audit, over) = (self.audit.clone(), self.over.clone());
-        self.hearing.spawn(async move {
-            loop {
-                let event = tokio::select! {
-                    biased;
-                    Some(event) = events.recv() => event,
-                    () = over.cancelled() => return,
-                };
-                if let Some(record) = record(&event) {
-                    audit.write(record);
-                }
-                let _ = owner.try_send(event);
-            }
-        });
-    }
-
     /// Writes down what the proxy tells, and tells of hosts that were refused.
     pub(super) fn hear_proxy(
         &mut self,
         mut events: mpsc::Receiver<ProxyEvent>,
         pages: Arc<Pages>,
-        tell: impl Fn(Event) + Send + 'static,
+        herald: Herald,
     ) {
         let (audit, over) = (self.audit.clone(), self.over.clone());
         self.hearing.spawn(async move {
@@ -99,8 +83,8 @@ impl Chronicle {
                     () = over.cancelled() => return,
                 };
                 if let ProxyEvent::Stopped { target, reason, .. } = &event {
-                    let (host, reason) = (target.clone(), reason.as_str());
-                    tell(Event::Refused { host, reason });
+                    let (host, reason) = (target.clone(), reason.as_str().to_owned());
+                    herald.tell(Event::Refused { host, reason });
                 }
                 audit.write(names.record(event, |user| pages.name_of(user)));
             }
@@ -182,9 +166,11 @@ impl Names {
 }
 
 /// What the log keeps of what the owner is told. What the proxy tells, and the session's begin, have their own way into it.
-fn record(event: &Event) -> Option<Record> {
+pub(super) fn record(event: &Event) -> Option<Record> {
     Some(match event {
-        Event::Progress(_) | Event::Ready(_) | Event::Refused { .. } => return None,
+        Event::Progress { .. } | Event::Ready(_) | Event::Refused { .. } | Event::Missed { .. } => {
+            return None;
+        }
         Event::Call {
             tool,
             page,
@@ -198,7 +184,7 @@ fn record(event: &Event) -> Option<Record> {
         },
         Event::Page { page, state, url } => Record::Page {
             page: page.clone(),
-            state: (*state).to_owned(),
+            state: state.as_str().to_owned(),
             url: place_of(url),
         },
         Event::Link { label, reason, .. } => Record::Link {
@@ -206,12 +192,40 @@ fn record(event: &Event) -> Option<Record> {
             reason: without_links(reason),
         },
         Event::Browser { state, reason } => Record::Browser {
-            state: (*state).to_owned(),
+            state: state.as_str().to_owned(),
             reason: reason.clone(),
         },
         Event::Relay { state, reason } => Record::Relay {
-            state: (*state).to_owned(),
+            state: state.as_str().to_owned(),
             reason: reason.as_deref().map(without_links),
+        },
+        Event::Request {
+            number,
+            hosts,
+            reason,
+            page,
+        } => Record::Request {
+            number: *number,
+            hosts: hosts.clone(),
+            reason: reason.clone(),
+            page: page.clone(),
+        },
+        Event::Answered {
+            number,
+            decision,
+            hosts,
+            note,
+        } => Record::Answered {
+            number: *number,
+            decision: decision.clone(),
+            by: if decision == Decision::Expired.as_str() {
+                "nobody"
+            } else {
+                "owner"
+            }
+            .to_owned(),
+            hosts: hosts.clone(),
+            note: note.clone(),
         },
     })
 }

@@ -57,7 +57,11 @@ impl Agent {
 
     /// Whether anything answers behind the link.
     pub fn is_alive(&self) -> bool {
-        self.try_call("GET", "/info", "").is_ok()
+        self.try_info().is_ok()
+    }
+
+    pub fn try_info(&self) -> std::io::Result<Reply> {
+        self.try_call("GET", "/info", "")
     }
 
     pub fn post(&self, tool: &str, body: &Value) -> Reply {
@@ -67,10 +71,6 @@ impl Agent {
     /// A call that may find the link dead.
     pub fn try_post(&self, tool: &str, body: &Value) -> std::io::Result<Reply> {
         self.try_call("POST", tool, &body.to_string())
-    }
-
-    pub fn info(&self) -> Reply {
-        self.try_call("GET", "/info", "").unwrap()
     }
 
     /// Opens a page that is given as text, and returns its name.

@@ -15,7 +15,10 @@ pub struct Home(TempDir);
 impl Home {
     pub fn new() -> Self {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::Builder::new().prefix("owner-").tempdir_in("/tmp").unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("owner-")
+            .tempdir_in("/tmp")
+            .unwrap();
         // The browser's account passes through.
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
         Self(folder)
@@ -41,7 +44,10 @@ impl Home {
     /// Appends lines to the log, as a session does.
     pub fn write_log(&self, text: &str) {
         std::fs::create_dir_all(self.log().parent().unwrap()).unwrap();
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(self.log());
+        let file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.log());
         file.unwrap().write_all(text.as_bytes()).unwrap();
     }
 
@@ -54,7 +60,10 @@ impl Home {
             .env("XDG_STATE_HOME", self.path().join("state"))
             .env("XDG_CONFIG_HOME", self.path().join("config"))
             // The verdict of the probe is shared by all tests, and is none of the tester's own.
-            .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("life-cache"));
+            .env(
+                "XDG_CACHE_HOME",
+                Path::new(env!("CARGO_TARGET_TMPDIR")).join("life-cache"),
+            );
         command
     }
 
@@ -87,7 +96,11 @@ pub struct Running {
 
 impl Running {
     pub fn new(command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, lines }
     }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, Running};
 
-const CALL: &str = r#"{"t":"2026-01-01T10:00:00Z","event":"call","tool":"GET /info","status":200,"ms":1}"#;
+const CALL: &str =
+    r#"{"t":"2026-01-01T10:00:00Z","event":"call","tool":"GET /info","status":200,"ms":1}"#;
 const LATER: &str = r#"{"t":"2026-01-02T10:00:00Z","event":"relay","state":"back"}"#;
 
 #[test]
@@ -29,11 +30,24 @@ fn a_session_leaves_what_was_done_and_refused_and_no_content() {
         assert!(ready["link"].as_str().unwrap().contains("as_"));
     });
     let text = std::fs::read_to_string(home.log()).unwrap();
-    assert!(!text.contains("SECRET") && !text.contains("/v1/t/"), "{text}");
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let all = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
+    assert!(
+        !text.contains("SECRET") && !text.contains("/v1/t/"),
+        "{text}"
+    );
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let all = |event: &str| {
+        lines
+            .iter()
+            .filter(|line| line["event"] == event)
+            .collect::<Vec<_>>()
+    };
     let is_there = |event: &str, key: &str, value: &str| {
-        all(event).iter().any(|line| line[key].as_str().is_some_and(|text| text.contains(value)))
+        all(event)
+            .iter()
+            .any(|line| line[key].as_str().is_some_and(|text| text.contains(value)))
     };
     assert_eq!(lines[0]["event"], "started", "{text}");
     assert_eq!(lines.last().unwrap()["event"], "ended", "{text}");
@@ -41,19 +55,41 @@ fn a_session_leaves_what_was_done_and_refused_and_no_content() {
     for tool in ["POST /page", "POST /files", "POST /eval", "POST /close"] {
         assert!(is_there("call", "tool", tool), "{tool}: {text}");
     }
-    assert!(all("call").iter().all(|call| call["ms"].is_u64() && call["status"].is_u64()));
+    assert!(
+        all("call")
+            .iter()
+            .all(|call| call["ms"].is_u64() && call["status"].is_u64())
+    );
     assert!(is_there("refused", "host", "refused.example"), "{text}");
     let refused = all("refused");
-    let refused = refused.iter().find(|line| line["host"] == "refused.example:443").unwrap();
-    assert_eq!((&refused["reason"], &refused["page"]), (&"host_not_allowed".into(), &"p1".into()));
-    assert!(is_there("page", "state", "closed") && is_there("page", "url", "/a.html"), "{text}");
+    let refused = refused
+        .iter()
+        .find(|line| line["host"] == "refused.example:443")
+        .unwrap();
+    assert_eq!(
+        (&refused["reason"], &refused["page"]),
+        (&"host_not_allowed".into(), &"p1".into())
+    );
+    assert!(
+        is_there("page", "state", "closed") && is_there("page", "url", "/a.html"),
+        "{text}"
+    );
     let mode = std::fs::metadata(home.log()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
     let words = home.run(&["logs"]);
     assert_eq!(words.code, Some(0));
-    assert_eq!(words.output.lines().count(), lines.len(), "{}", words.output);
-    assert!(words.output.contains("refused      refused.example:443 (host_not_allowed) for p1"));
+    assert_eq!(
+        words.output.lines().count(),
+        lines.len(),
+        "{}",
+        words.output
+    );
+    assert!(
+        words
+            .output
+            .contains("refused      refused.example:443 (host_not_allowed) for p1")
+    );
     assert_eq!(home.run(&["logs", "--json"]).output, text);
     assert_eq!(home.run(&["logs", "--since", "2040-01-01"]).output, "");
     assert_eq!(home.run(&["logs", "--json", "--since", "1h"]).output, text);
@@ -76,14 +112,21 @@ fn a_time_that_is_none_names_the_forms() {
 #[test]
 fn only_lines_since_a_time_are_shown_and_broken_ones_are_counted() {
     let home = Home::new();
-    let broken = format!("{CALL}\n{{\"t\":\nno line\n\u{7f}\n{}\n{LATER}\n{{\"t\":\"20", "x".repeat(1 << 20));
+    let broken = format!(
+        "{CALL}\n{{\"t\":\nno line\n\u{7f}\n{}\n{LATER}\n{{\"t\":\"20",
+        "x".repeat(1 << 20)
+    );
     home.write_log(&broken);
     let done = home.run(&["logs", "--since", "2026-01-02T00:00:00+02:00", "--json"]);
     assert_eq!((done.code, done.output), (Some(0), format!("{LATER}\n")));
     assert!(done.errors.contains("skipped 5 lines"), "{}", done.errors);
     let words = home.run(&["logs"]);
     assert_eq!(words.output.lines().count(), 2);
-    assert!(words.output.starts_with("2026-01-01 10:00:00.000Z  call         GET /info  200  1 ms\n"));
+    assert!(
+        words
+            .output
+            .starts_with("2026-01-01 10:00:00.000Z  call         GET /info  200  1 ms\n")
+    );
 }
 
 #[test]
@@ -106,7 +149,10 @@ fn a_reader_that_has_had_enough_is_no_failure() {
     let home = Home::new();
     home.write_log(&format!("{CALL}\n").repeat(20_000));
     let mut command = home.command(&["logs"]);
-    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -8,7 +8,7 @@ use toml_edit::{Document, Item};
 
 use super::ConfigError;
 use crate::browser::rung::GpuChoice;
-use crate::owner::arguments::relay_choice;
+use crate::owner::wish::relay_choice;
 use crate::policy::allowlist::Rule;
 use crate::policy::limits::{MEMORY_LEAST, SESSION_MINUTES_MOST};
 use crate::policy::switches::OwnerSwitches;
@@ -90,7 +90,7 @@ impl ConfigFile {
             }
             "minutes" => self.minutes = Some(minutes(item)?),
             "hosts" => {
-                self.hosts = each(item, |host| Rule::parse(host).map_err(|e| e.to_string()))?
+                self.hosts = each(item, |host| Rule::parse(host).map_err(|e| e.to_string()))?;
             }
             "default_hosts" => self.default_hosts = Some(yes_or_no(item)?),
             "allow_any_public" => self.allow_any_public = Some(yes_or_no(item)?),

@@ -31,8 +31,13 @@ fn record(record: &Record) -> (&'static str, String) {
             network_namespace,
             hosts,
         } => {
-            let off =
-                |on: &bool, what: &str| (!on).then(|| format!(", {what}")).unwrap_or_default();
+            let off = |on: &bool, what: &str| {
+                if *on {
+                    String::new()
+                } else {
+                    format!(", {what}")
+                }
+            };
             let hosts = match hosts.len() {
                 0 => "no host allowed".to_owned(),
                 count => format!("{count} rules of hosts"),

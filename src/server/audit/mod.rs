@@ -93,7 +93,7 @@ impl Writer {
         let mut tell = Some(tell);
         while let Some(Order::Write(line)) = self.orders.blocking_recv() {
             let count = self.dropped.swap(0, Ordering::Relaxed);
-            let lost = (count > 0).then(|| Line {
+            let lost = (count > 0).then_some(Line {
                 t: line.t,
                 record: Record::Dropped { count },
             });
