@@ -74,6 +74,15 @@ pub fn run_folder_base() -> PathBuf {
     variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
 }
 
+/// The folder of the sockets through which the owner reaches a running session from another terminal; it is made for the owner
+/// alone.
+pub fn socket_folder() -> PathBuf {
+    match variable("XDG_RUNTIME_DIR") {
+        Some(folder) => PathBuf::from(folder).join("gpu-browser"),
+        None => run_folder_base().join(format!("gpu-browser-{}", nix::unistd::getuid())),
+    }
+}
+
 /// The search path of the caller, where a Chromium or an Xvfb may lie.
 pub fn search_path() -> Vec<PathBuf> {
     variable("PATH")

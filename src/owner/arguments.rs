@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::config::ConfigFile;
-use super::logs::Since;
+use super::config::{Config, ConfigFile};
+use super::logs::Logs;
 use super::wish::{Wish, relay_choice};
 use crate::browser::rung::GpuChoice;
 use crate::policy::allowlist::Rule;
@@ -34,6 +34,10 @@ pub enum Command {
     Demo(Demo),
     /// Run a session: print the link, show what happens, take commands on standard input
     Start(Box<Start>),
+    /// The parts of the running session
+    Status(Status),
+    /// End the running session
+    Stop(Stop),
     /// A session under the account of an install; `start` speaks with it in lines
     #[command(hide = true)]
     Server,
@@ -43,47 +47,6 @@ pub enum Command {
     Logs(Logs),
     /// The file with what every session is to be like
     Config(Config),
-}
-
-/// `gpu-browser logs`.
-#[derive(Debug, Args)]
-pub struct Logs {
-    /// Go on, and show each line as it is written
-    #[arg(short, long)]
-    pub follow: bool,
-    /// Only lines since a time, like 2026-12-01T10:00:00Z, or since a while ago, like 10m, 2h or 3d
-    #[arg(long, value_name = "TIME", value_parser = Since::parse)]
-    pub since: Option<Since>,
-    /// The lines as they are, for programs
-    #[arg(long)]
-    pub json: bool,
-    /// The log of sessions without an account of their own, where there is an install too
-    #[arg(long)]
-    pub dev: bool,
-}
-
-/// `gpu-browser config`.
-#[derive(Debug, Args)]
-pub struct Config {
-    /// What to do with it.
-    #[command(subcommand)]
-    pub command: ConfigCommand,
-    /// Another file than the usual one
-    #[arg(long, value_name = "FILE", global = true)]
-    pub config: Option<PathBuf>,
-}
-
-/// What can be done with the config file.
-#[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
-    /// Write a new one, with every key and what it does
-    Init {
-        /// Replace the one that is there
-        #[arg(long)]
-        force: bool,
-    },
-    /// Say where it is
-    Path,
 }
 
 /// `gpu-browser demo`.
@@ -147,11 +110,26 @@ pub struct Start {
     pub label: Option<String>,
 }
 
+/// `gpu-browser status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// One JSON object a session
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `gpu-browser stop`.
+#[derive(Debug, Args)]
+pub struct Stop {
+    /// Which one, where several run: its process, as `status` shows it
+    pub process: Option<u32>,
+}
+
 /// `gpu-browser relay`.
 #[derive(Debug, Args)]
 pub struct Relay {
     /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8787", value_parser = listen_at)]
     pub listen: SocketAddr,
     /// A call without a reply is answered after this
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -172,7 +150,7 @@ pub struct Relay {
     #[arg(long)]
     pub insecure: bool,
     /// A host name that it is reached under; repeatable
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = own_name)]
     pub name: Vec<String>,
 }
 
@@ -235,6 +213,19 @@ fn relay(text: &str) -> Result<String, AddressError> {
     relay_choice(text).map(|_| text.to_owned())
 }
 
+fn listen_at(text: &str) -> Result<SocketAddr, &'static str> {
+    let wrong = "write an address and a port, as in 127.0.0.1:8787 or [::1]:8787";
+    text.parse().map_err(|_| wrong)
+}
+
+/// A `Host` header is compared with it, which carries neither scheme nor path.
+fn own_name(text: &str) -> Result<String, &'static str> {
+    match url::Host::parse(text) {
+        Ok(url::Host::Domain(name)) => Ok(name),
+        _ => Err("write a host name alone, as in relay.example"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,7 +274,12 @@ mod tests {
             ("relay --hold 5", "30s"),
             ("logs --since yesterday", "10m"),
             ("config", "init"),
-            ("relay --listen nowhere", "nowhere"),
+            ("relay --liveness 0s", "30s"),
+            ("relay --tool-timeout 1d", "24h"),
+            ("relay --listen nowhere", "127.0.0.1:8787"),
+            ("relay --listen 8787", "127.0.0.1:8787"),
+            ("relay --name https://relay.example", "relay.example"),
+            ("relay --name 192.0.2.1", "host name alone"),
             ("relay --tls-cert a.pem", "--tls-key"),
         ] {
             let error = parse(line).expect_err(line);

@@ -11,7 +11,9 @@ mod relay;
 mod screen;
 mod session;
 mod shown;
+mod socket;
 mod start;
+mod status;
 mod stop;
 mod teller;
 pub mod wish;
@@ -81,6 +83,9 @@ pub enum Failure {
     /// The demo did not prove everything.
     #[error("the demo did not prove everything: {0}")]
     Demo(String),
+    /// No session runs, or several do.
+    #[error("{0}")]
+    Which(String),
     /// The owner stopped it before it was done.
     #[error("stopped before it was done")]
     Stopped,
@@ -104,6 +109,7 @@ impl Failure {
             | Self::Output(_)
             | Self::System { .. }
             | Self::Demo(_)
+            | Self::Which(_)
             | Self::Stopped => 1,
         }
     }
@@ -116,6 +122,8 @@ impl Failure {
 pub async fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Start(arguments) => start::run(*arguments).await,
+        Command::Status(arguments) => status::status(&arguments).await,
+        Command::Stop(arguments) => status::stop(&arguments).await,
         Command::Server => session::serve::run().await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Relay(arguments) => relay::run(arguments).await,

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use super::arguments::Start;
 use super::console::{self, Typed};
 use super::session::{Desk, News, Session, remote};
+use super::socket::Door;
 use super::stop::Stop;
 use super::teller::{Style, Teller};
 use super::{Failure, config, helper, input, shown, words};
@@ -75,8 +76,21 @@ async fn converse(
     stop: &mut Stop,
     teller: &mut Teller,
 ) -> Result<Ending, Failure> {
+    let desk = session.desk().clone();
+    // Without it, the session can still be stopped where it was started.
+    let _door = match Door::open(desk.clone()) {
+        Ok(door) => Some(door),
+        Err(error) => {
+            teller
+                .reply(vec![format!(
+                    "status and stop do not work from another terminal: {error}"
+                )])
+                .await?;
+            None
+        }
+    };
     let mut talk = Talk {
-        desk: session.desk().clone(),
+        desk,
         replies: JoinSet::new(),
         config,
     };

@@ -212,6 +212,12 @@ pub const OWNER_LINES: usize = 16;
 pub const OWNER_EVENTS: usize = 4 * CALLS_IN_FLIGHT;
 /// Places among [`OWNER_EVENTS`] that calls, refusals and pages may not take: a question is never lost for them.
 pub const OWNER_EVENT_RESERVE: usize = 64;
+/// A session answers the owner's other terminal within this.
+pub const SOCKET_TIME: Duration = Duration::from_secs(5);
+/// Bytes of a question from the owner's other terminal.
+pub const SOCKET_LINE: u64 = 4 * 1024;
+/// Terminals that may wait for an answer at once.
+pub const SOCKET_CLIENTS: usize = 8;
 /// Bytes of one line between the owner's command and a session under another account; a longer one is cut.
 pub const SERVER_LINE: u64 = 256 * 1024;
 /// Questions of the owner that wait for the session.

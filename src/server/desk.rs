@@ -6,6 +6,8 @@
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::audit::{Audit, Record};
 use super::event::Event;
@@ -13,6 +15,7 @@ use super::session::Server;
 use super::status::Status;
 use super::{ServerConfig, StartError};
 use crate::policy::approval::Decision;
+use crate::policy::limits::SHUTDOWN;
 use crate::relay::link::{Link, LinkError};
 
 /// Something the owner wants.
@@ -155,12 +158,16 @@ pub async fn run(
     mut asks: mpsc::Receiver<Asked>,
     events: mpsc::Sender<Event>,
 ) -> Result<Ending, StartError> {
-    let mut starting = Box::pin(Server::start(config, events));
+    let stopped = CancellationToken::new();
+    let mut starting = Box::pin(Server::start(config, events, &stopped));
     let mut server = loop {
         tokio::select! {
             biased;
             asked = asks.recv() => if let Some(ending) = not_yet(asked) {
-                // What was begun is dropped, and takes its processes with it.
+                stopped.cancel();
+                if let Ok(Ok(server)) = timeout(SHUTDOWN, starting).await {
+                    server.end(&ending.reason).await;
+                }
                 return Ok(ending);
             },
             started = &mut starting => break started?,

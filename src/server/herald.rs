@@ -20,12 +20,17 @@ pub(super) struct Herald {
 }
 
 impl Herald {
-    pub(super) fn new(events: mpsc::Sender<Event>, audit: Audit) -> Self {
+    pub(super) fn new(events: mpsc::Sender<Event>) -> Self {
         Self {
             events,
-            audit,
             missed: Arc::default(),
+            audit: Audit::default(),
         }
+    }
+
+    /// Tells a log too.
+    pub(super) fn with_log(self, audit: Audit) -> Self {
+        Self { audit, ..self }
     }
 
     /// Tells an event, the log first: it keeps what an owner who does not read loses.
@@ -67,7 +72,7 @@ mod tests {
     #[test]
     fn a_question_comes_through_where_calls_are_dropped_and_counted() {
         let (sender, mut events) = mpsc::channel(OWNER_EVENTS);
-        let herald = Herald::new(sender, Audit::default());
+        let herald = Herald::new(sender);
         (0..2 * OWNER_EVENTS).for_each(|_| herald.tell(call()));
         let question = Event::Request {
             number: 1,

@@ -5,8 +5,10 @@ use std::time::SystemTime;
 use tokio::sync::mpsc;
 
 use super::briefing::{Facts, briefing};
+use super::herald::Herald;
+use super::relay_wait::until_up;
 use super::tools::schemas;
-use super::{RelayChoice, ServerConfig, StartError};
+use super::{Event, RelayChoice, ServerConfig, StartError};
 use crate::browser::probe::Verdict;
 use crate::place;
 use crate::relay::embedded::{EmbeddedRelay, RelayConfig};
@@ -27,7 +29,7 @@ pub(super) async fn connect(
     config: &ServerConfig,
     verdict: &Verdict,
     end: SystemTime,
-    tell: &impl Fn(String),
+    herald: &Herald,
 ) -> Result<Linked, StartError> {
     let (relay, address) = match &config.relay {
         RelayChoice::Local => {
@@ -37,7 +39,9 @@ pub(super) async fn connect(
         }
         RelayChoice::At(address) => (None, address.clone()),
     };
-    tell(format!("registering at {address}"));
+    herald.tell(Event::Progress {
+        text: format!("registering at {address}"),
+    });
     let registration = registration(verdict, end).map_err(|reason| StartError::Link {
         reason,
         fix: String::new(),
@@ -49,20 +53,9 @@ pub(super) async fn connect(
         timing: LinkTiming::default(),
         extra_roots: Vec::new(),
     });
-    loop {
-        let refused = match calls.recv().await {
-            Some(LinkEvent::Up { .. }) => break,
-            // A start that cannot reach the relay says so at once; a session that has begun goes on trying.
-            Some(LinkEvent::Away { reason, .. }) => (reason.to_string(), reason.fix().to_owned()),
-            Some(LinkEvent::Ended(ending)) => (ending.to_string(), ending.fix().to_owned()),
-            Some(_) => continue,
-            None => ("the link ended".to_owned(), String::new()),
-        };
+    if let Err(error) = until_up(&mut calls, end, herald).await {
         link.close().await;
-        return Err(StartError::Link {
-            reason: refused.0,
-            fix: refused.1,
-        });
+        return Err(error);
     }
     match link.mint(&config.label).await {
         Ok(minted) => Ok(Linked {

@@ -16,6 +16,7 @@ mod keeper;
 mod launch;
 mod linked;
 mod pages;
+mod relay_wait;
 mod router;
 mod session;
 pub mod status;
@@ -96,6 +97,9 @@ pub enum StartError {
         /// What to try.
         fix: String,
     },
+    /// Whoever wanted the session listens no more.
+    #[error("the start was given up")]
+    Unwanted,
 }
 
 impl StartError {
@@ -103,7 +107,11 @@ impl StartError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::NoBrowser(_) | Self::NothingDraws(_) | Self::Launch(_) => 4,
-            Self::Proxy(_) | Self::Folder(_) | Self::Relay(_) | Self::Link { .. } => 1,
+            Self::Proxy(_)
+            | Self::Folder(_)
+            | Self::Relay(_)
+            | Self::Link { .. }
+            | Self::Unwanted => 1,
         }
     }
 }

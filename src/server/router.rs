@@ -45,7 +45,7 @@ impl Router {
                 event = calls.recv() => match event {
                     Some(LinkEvent::Call(call)) => drop(running.spawn(Arc::clone(&router).answer(call))),
                     Some(LinkEvent::Ended(ending)) => {
-                        let _ = over.try_send(ending.to_string());
+                        let _ = over.try_send(format!("{ending}; {}", ending.fix()));
                         closing.cancelled().await;
                         break;
                     }

@@ -66,22 +66,26 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a session; when this returns, the link works.
+    /// Starts a session; when this returns, the link works. Stopped before that, it ends what it has begun in order.
     pub(super) async fn start(
         config: ServerConfig,
         events: mpsc::Sender<Event>,
+        stopped: &CancellationToken,
     ) -> Result<Self, StartError> {
         let began = Instant::now();
         let warn = events.clone();
         let mut chronicle = Chronicle::open(config.log.as_deref(), move |text| {
             let _ = warn.try_send(Event::Progress { text });
         });
-        let herald = Herald::new(events, chronicle.audit());
+        let herald = Herald::new(events).with_log(chronicle.audit());
         let tell = |text: String| herald.tell(Event::Progress { text });
         let (allow, allowed) = watch::channel(Arc::new(config.allow.clone()));
         let (proxy_events, refusals) = mpsc::channel(PROXY_EVENTS);
         let kit = Arc::new(make_kit(&config, allowed.clone(), proxy_events)?);
-        let (chromium, body, verdict) = kit.climb(config.gpu, &tell).await?;
+        let (chromium, body, verdict) = tokio::select! {
+            climbed = kit.climb(config.gpu, &tell) => climbed?,
+            () = stopped.cancelled() => return Err(StartError::Unwanted),
+        };
         let (end, until) = (
             SystemTime::now() + config.length,
             tokio::time::Instant::now() + config.length,
@@ -108,7 +112,11 @@ impl Server {
         tasks.spawn(keeper.keep(chromium.clone(), body));
         tasks.spawn(Arc::clone(&pages).keep_spare(closing.clone()));
         chronicle.hear_proxy(refusals, Arc::clone(&pages), herald.clone());
-        let linked = match connect(&config, &verdict, end, &tell).await {
+        let linked = tokio::select! {
+            linked = connect(&config, &verdict, end, &herald) => linked,
+            () = stopped.cancelled() => Err(StartError::Unwanted),
+        };
+        let linked = match linked {
             Ok(linked) => linked,
             Err(error) => {
                 closing.cancel();

@@ -74,7 +74,7 @@ fn a_plain_request_without_an_answer_is_told_as_ended_too() {
         );
         let context = home.proxy.issue();
         let request = get("http://a.example.com/", Some(&context));
-        assert_eq!(home.client().await.ask(&request).await.status, 403);
+        assert_eq!(home.client().await.ask(&request).await.status, 502);
         assert_eq!(connection(&mut home, 80).await, (0, 0, "broken"));
     });
 }

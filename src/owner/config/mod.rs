@@ -10,15 +10,40 @@ mod template;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use clap::{Args, Subcommand};
+
 pub use self::file::ConfigFile;
 pub use self::remember::remember;
 
 use super::Failure;
-use super::arguments::{Config, ConfigCommand};
 use super::screen::Screen;
 use super::shown;
 use crate::place;
 use crate::policy::limits::CONFIG_FILE;
+
+/// `gpu-browser config`.
+#[derive(Debug, Args)]
+pub struct Config {
+    /// What to do with it.
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+    /// Another file than the usual one
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+}
+
+/// What can be done with the config file.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Write a new one, with every key and what it does
+    Init {
+        /// Replace the one that is there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Say where it is
+    Path,
+}
 
 /// The config file cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -7,19 +7,36 @@ mod words;
 use std::io;
 use std::path::PathBuf;
 
+use clap::Args;
 use time::OffsetDateTime;
 use tokio::time::sleep;
 
-pub use self::since::Since;
+use self::since::Since;
 
 use self::files::{Found, Reader};
 use super::Failure;
-use super::arguments::Logs;
 use super::screen::Screen;
 use super::shown;
 use crate::place::{self, Form};
 use crate::policy::limits::LOG_POLL;
 use crate::server::audit::Line;
+
+/// `gpu-browser logs`.
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// Go on, and show each line as it is written
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Only lines since a time, like 2026-12-01T10:00:00Z, or since a while ago, like 10m, 2h or 3d
+    #[arg(long, value_name = "TIME", value_parser = Since::parse)]
+    pub since: Option<Since>,
+    /// The lines as they are, for programs
+    #[arg(long)]
+    pub json: bool,
+    /// The log of sessions without an account of their own, where there is an install too
+    #[arg(long)]
+    pub dev: bool,
+}
 
 /// The log cannot be read.
 #[derive(Debug, thiserror::Error)]
