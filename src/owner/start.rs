@@ -100,7 +100,11 @@ async fn converse(
     };
     match left {
         Ok(Left::Over(over)) => over,
-        Ok(Left::Wish(reason)) => end(session, reason, teller).await,
+        Ok(Left::Wish(reason)) => {
+            // What was typed before counts: a host that is to be kept is kept.
+            let _ = timeout(LAST_WORD, talk.finish(teller)).await;
+            end(session, reason, teller).await
+        }
         Err(failure) => {
             let _ = end(session, "nobody reads what it says", teller).await;
             Err(failure)
@@ -141,6 +145,13 @@ impl Talk {
                     Err(why) => teller.reply(vec![why]).await?,
                 },
             }
+        }
+    }
+
+    /// Waits for what was asked.
+    async fn finish(&mut self, teller: &mut Teller) {
+        while let Some(Ok((typed, reply))) = self.replies.join_next().await {
+            let _ = answered(&typed, reply, self.config.as_deref(), teller).await;
         }
     }
 

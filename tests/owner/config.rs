@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use crate::home::Home;
+use crate::home::{Home, agent};
 
 #[test]
 fn a_key_that_is_none_is_named_with_its_line_and_the_nearest() {
@@ -77,5 +77,30 @@ fn the_file_shapes_a_session_and_the_command_line_wins() {
         assert!(left > Duration::from_secs(80 * 60), "{left:?}");
         let info = agent.try_info().unwrap().ok();
         assert_eq!(info["allowed_hosts"], json!(["mine.example"]), "{info}");
+    });
+}
+
+#[test]
+fn a_host_that_is_allowed_always_is_in_the_file_and_in_the_next_session() {
+    let home = Home::new();
+    home.write_config("default_hosts = false # none\nhosts = [\n  \"a.example\", # mine\n]\n");
+    let (mut session, ready) = home.start(&[]);
+    let plea = json!({"hosts": ["new.example"], "reason": "a model to load"});
+    assert_eq!(agent(&ready).post("/request", &plea).status, 202);
+    let number = session.event("request")["number"].clone();
+    session.say(&format!("allow {number} always"));
+    assert_eq!(session.event("answered")["decision"], "allowed");
+    session.stop();
+    let kept =
+        "default_hosts = false # none\nhosts = [\n  \"new.example\",\n  \"a.example\", # mine\n]\n";
+    assert_eq!(std::fs::read_to_string(home.config()).unwrap(), kept);
+    let log = std::fs::read_to_string(home.log()).unwrap();
+    let asked =
+        r#""event":"request","number":1,"hosts":["new.example"],"reason":"a model to load""#;
+    let said = r#""event":"answered","number":1,"decision":"allowed","by":"owner","hosts":["new.example"]"#;
+    assert!(log.contains(asked) && log.contains(said), "{log}");
+    home.session(&[], |_, agent| {
+        let allowed = agent.try_info().unwrap().ok()["allowed_hosts"].clone();
+        assert_eq!(allowed, json!(["a.example", "new.example"]));
     });
 }

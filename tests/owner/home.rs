@@ -71,27 +71,31 @@ impl Home {
         Done::from(self.command(arguments).output().unwrap())
     }
 
+    /// A session whose link works, and what it said of itself.
+    pub fn start(&self, arguments: &[&str]) -> (Running, Value) {
+        let start = ["start", "--dev", "--json"];
+        let mut session = Running::new(&mut self.command(&[&start, arguments].concat()));
+        let ready = session.event("ready");
+        (session, ready)
+    }
+
     /// Runs a session, and leaves it to an agent for a while.
     pub fn session(&self, arguments: &[&str], visit: impl FnOnce(&Value, &Agent)) {
-        let start = ["start", "--dev", "--json"];
-        let mut command = self.command(&[&start, arguments].concat());
-        let mut session = Running::new(&mut command);
-        let ready = session.lines.by_ref().find_map(|line| {
-            let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
-            (event["event"] == "ready").then_some(event)
-        });
-        let ready = ready.expect("a session");
-        visit(&ready, &Agent::new(ready["link"].as_str().unwrap()));
-        writeln!(session.child.stdin.as_mut().unwrap(), "stop").unwrap();
-        session.lines.by_ref().for_each(drop);
-        assert!(session.child.wait().unwrap().success());
+        let (session, ready) = self.start(arguments);
+        visit(&ready, &agent(&ready));
+        session.stop();
     }
+}
+
+/// An agent that holds a session's link.
+pub fn agent(ready: &Value) -> Agent {
+    Agent::new(ready["link"].as_str().unwrap())
 }
 
 /// A program that runs; killed when it is dropped.
 pub struct Running {
     child: Child,
-    pub lines: Lines<BufReader<ChildStdout>>,
+    lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Running {
@@ -107,6 +111,28 @@ impl Running {
 
     pub fn line(&mut self) -> String {
         self.lines.next().unwrap().unwrap()
+    }
+
+    /// The next event of a name.
+    pub fn event(&mut self, name: &str) -> Value {
+        loop {
+            let event: Value = serde_json::from_str(&self.line()).unwrap();
+            if event["event"] == name {
+                return event;
+            }
+        }
+    }
+
+    /// Types a line.
+    pub fn say(&mut self, line: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Stops a session, which ends in order.
+    pub fn stop(mut self) {
+        self.say("stop");
+        self.lines.by_ref().for_each(drop);
+        assert!(self.child.wait().unwrap().success());
     }
 }
 
