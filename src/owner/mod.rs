@@ -1,6 +1,7 @@
 //! The owner's side: commands, what the terminal shows and takes, and the demo.
 
 pub mod arguments;
+mod clipboard;
 pub mod config;
 mod console;
 mod demo;
@@ -8,7 +9,7 @@ mod input;
 pub mod logs;
 mod questions;
 mod relay;
-mod screen;
+pub mod screen;
 mod session;
 mod shown;
 mod socket;
@@ -16,6 +17,7 @@ mod start;
 mod status;
 mod stop;
 mod teller;
+mod terminal;
 pub mod wish;
 mod words;
 
@@ -113,6 +115,12 @@ impl Failure {
             | Self::Stopped => 1,
         }
     }
+}
+
+/// Where the daemon's own log goes: standard error, but never into a line that is being typed.
+#[must_use]
+pub fn log_writer() -> screen::LogWriter {
+    screen::LogWriter
 }
 
 /// Runs one command to its end.

@@ -1,17 +1,22 @@
 //! `gpu-browser start`: one session, from its first line to its last.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::arguments::Start;
+use super::clipboard;
 use super::console::{self, Typed};
+use super::input::{self, Line, Typing};
 use super::session::{Desk, News, Session, remote};
 use super::socket::Door;
 use super::stop::Stop;
 use super::teller::{Style, Teller};
-use super::{Failure, config, helper, input, shown, words};
+use super::terminal::{self, Terminal};
+use super::{Failure, config, helper, shown, words};
 use crate::place::{self, Form};
 use crate::policy::allowlist::Rule;
 use crate::policy::limits::{LAST_WORD, OWNER_LINE, SHUTDOWN};
@@ -29,7 +34,15 @@ pub(super) async fn run(arguments: Start) -> Result<(), Failure> {
     });
     let mut stop = Stop::listen()?;
     let session = begin(&arguments)?;
-    match converse(session, arguments.config, &mut stop, &mut teller).await {
+    let mut lines = if !is_program && terminal::is_one() {
+        let (terminal, lines) = Terminal::open()?;
+        teller.screen.on(terminal);
+        lines
+    } else {
+        input::lines(OWNER_LINE)?
+    };
+    let (config, copies) = (arguments.config, arguments.copy);
+    match converse(session, config, &mut stop, &mut lines, copies, &mut teller).await {
         Ok(Ending { reason, in_order }) => {
             last_word(&mut teller, &reason).await?;
             if in_order {
@@ -74,6 +87,8 @@ async fn converse(
     mut session: Session,
     config: Option<PathBuf>,
     stop: &mut Stop,
+    lines: &mut mpsc::Receiver<Typing>,
+    copies: bool,
     teller: &mut Teller,
 ) -> Result<Ending, Failure> {
     let desk = session.desk().clone();
@@ -93,9 +108,10 @@ async fn converse(
         desk,
         replies: JoinSet::new(),
         config,
+        copies,
     };
     let left = tokio::select! {
-        left = talk.run(&mut session, teller) => left,
+        left = talk.run(&mut session, lines, teller) => left,
         reason = stop.wait() => Ok(Left::Wish(reason)),
     };
     match left {
@@ -126,24 +142,41 @@ struct Talk {
     replies: JoinSet<(Typed, Reply)>,
     /// The config file that was named, for what is to be remembered.
     config: Option<PathBuf>,
+    /// Whether the link goes to the clipboard.
+    copies: bool,
 }
 
 impl Talk {
-    async fn run(&mut self, session: &mut Session, teller: &mut Teller) -> Result<Left, Failure> {
-        let mut lines = input::lines(OWNER_LINE)?;
+    async fn run(
+        &mut self,
+        session: &mut Session,
+        lines: &mut mpsc::Receiver<Typing>,
+        teller: &mut Teller,
+    ) -> Result<Left, Failure> {
         loop {
             tokio::select! {
                 news = session.news() => match news {
-                    News::Event(event) => teller.tell(&event).await?,
+                    News::Event(event) => {
+                        teller.tell(&event).await?;
+                        if let (true, Event::Ready(ready)) = (self.copies, &event) {
+                            let done = clipboard::copy(&ready.link).await;
+                            teller.reply(vec![done]).await?;
+                        }
+                    }
                     News::Over(over) => return Ok(Left::Over(over)),
                 },
                 Some(Ok((typed, reply))) = self.replies.join_next() => answered(&typed, reply, self.config.as_deref(), teller).await?,
-                Some(line) = lines.recv() => match console::parse(&line) {
-                    Ok(None) => {}
-                    Ok(Some(Typed::Stop)) => return Ok(Left::Wish("stopped by the owner")),
-                    Ok(Some(typed)) => self.obey(typed, teller).await?,
-                    Err(why) => teller.reply(vec![why]).await?,
-                },
+                Some(typing) = lines.recv() => {
+                    let Typing::Line(Line { text, begun }) = typing else {
+                        return Ok(Left::Wish("stopped with ctrl-c"));
+                    };
+                    match console::parse(&text) {
+                        Ok(None) => {}
+                        Ok(Some(Typed::Stop)) => return Ok(Left::Wish("stopped by the owner")),
+                        Ok(Some(typed)) => self.obey(typed, begun, teller).await?,
+                        Err(why) => teller.reply(vec![why]).await?,
+                    }
+                }
             }
         }
     }
@@ -156,18 +189,23 @@ impl Talk {
     }
 
     /// Does what needs no session at once, and asks the session for the rest.
-    async fn obey(&mut self, typed: Typed, teller: &mut Teller) -> Result<(), Failure> {
+    async fn obey(
+        &mut self,
+        typed: Typed,
+        begun: Option<Instant>,
+        teller: &mut Teller,
+    ) -> Result<(), Failure> {
         let ask = match &typed {
             Typed::Allow { number, .. } => teller
                 .questions
-                .answerable(*number, None)
+                .answerable(*number, begun)
                 .map(|_| Ask::Allow { number: *number }),
             Typed::Deny { number, note } => {
                 let answer = Ask::Deny {
                     number: *number,
                     note: note.clone(),
                 };
-                teller.questions.answerable(*number, None).map(|_| answer)
+                teller.questions.answerable(*number, begun).map(|_| answer)
             }
             Typed::Revoke(number) => match teller.links.get(*number) {
                 Some(link) => Ok(Ask::Revoke {
