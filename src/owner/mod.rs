@@ -2,9 +2,11 @@
 
 pub mod arguments;
 mod clipboard;
+pub mod config;
 mod console;
 mod demo;
 mod input;
+pub mod logs;
 mod questions;
 mod relay;
 pub mod screen;
@@ -22,6 +24,8 @@ mod words;
 use std::path::PathBuf;
 
 use self::arguments::Command;
+use self::config::ConfigError;
+use self::logs::LogsError;
 use self::wish::Usage;
 use crate::relay::embedded::BindError;
 use crate::server::StartError;
@@ -32,6 +36,12 @@ pub enum Failure {
     /// The arguments do not fit together.
     #[error(transparent)]
     Usage(#[from] Usage),
+    /// The config file cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogsError),
     /// A session without `--dev`.
     #[error("not installed: there is no {}; use --dev to run as the present user", crate::place::installed_program().display())]
     NotInstalled,
@@ -88,10 +98,12 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Opening(_) => 2,
+            Self::Usage(_) | Self::Opening(_) | Self::Config(ConfigError::Wrong { .. }) => 2,
             Self::Server { exit_code, .. } => *exit_code,
             Self::Start(error) => error.exit_code(),
-            Self::NotInstalled
+            Self::Config(_)
+            | Self::Log(_)
+            | Self::NotInstalled
             | Self::Lost(_)
             | Self::Killed
             | Self::Ended(_)
@@ -123,6 +135,8 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Command::Server => session::serve::run().await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Relay(arguments) => relay::run(arguments).await,
+        Command::Logs(arguments) => logs::run(&arguments).await,
+        Command::Config(arguments) => config::run(arguments).await,
     }
 }
 
