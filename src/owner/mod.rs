@@ -3,9 +3,12 @@
 pub mod arguments;
 mod console;
 mod demo;
+mod doctor;
+mod installing;
 mod json;
 mod relay;
 mod screen;
+mod self_test;
 mod shown;
 mod start;
 mod stop;
@@ -50,6 +53,15 @@ pub enum Failure {
     /// The demo did not prove everything.
     #[error("the demo did not prove everything: {0}")]
     Demo(String),
+    /// A change of the install failed, or was not made.
+    #[error("{}", shown::lines(&.0.to_string()))]
+    Install(#[from] crate::install::Failure),
+    /// Only root may do this.
+    #[error("this needs root; run: {0}")]
+    NeedsRoot(String),
+    /// The self-test failed.
+    #[error("{}", shown::lines(.0))]
+    Unproven(String),
     /// The owner stopped it before it was done.
     #[error("stopped before it was done")]
     Stopped,
@@ -62,7 +74,10 @@ impl Failure {
         match self {
             Self::Usage(_) => 2,
             Self::Start(error) => error.exit_code(),
+            Self::Install(failure) => failure.exit_code(),
+            Self::Unproven(_) => 5,
             Self::NotInstalled
+            | Self::NeedsRoot(_)
             | Self::Ended(_)
             | Self::Relay(_)
             | Self::Output(_)
@@ -70,6 +85,14 @@ impl Failure {
             | Self::Demo(_)
             | Self::Stopped => 1,
         }
+    }
+}
+
+/// Runs a command that must have the process for itself, without threads; none where it is another.
+pub fn alone(command: &Command) -> Option<Result<(), Failure>> {
+    match command {
+        Command::Reach(arguments) => Some(self_test::reach::run(arguments)),
+        _ => None,
     }
 }
 
@@ -82,5 +105,12 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Command::Start(arguments) => start::run(*arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Relay(arguments) => relay::run(arguments).await,
+        Command::Install(arguments) => installing::install(arguments).await,
+        Command::Update(arguments) => installing::update(arguments).await,
+        Command::Uninstall(arguments) => installing::uninstall(arguments).await,
+        Command::SelfTest(arguments) => self_test::run(arguments).await,
+        Command::Doctor(arguments) => doctor::run(arguments).await,
+        Command::SelfTestBody(arguments) => self_test::body::run(arguments).await,
+        Command::Reach(arguments) => self_test::reach::run(&arguments),
     }
 }
