@@ -98,6 +98,11 @@ pub fn sudo_caller() -> Option<String> {
     variable("SUDO_USER")?.into_string().ok()
 }
 
+/// Our program in its installed place, the only one that the owner may run under the account.
+pub fn installed_program() -> PathBuf {
+    LAYOUT.installed()
+}
+
 /// The folder that the verdicts of the probe are cached in.
 pub fn cache_folder() -> Option<PathBuf> {
     let base = if cfg!(target_os = "macos") {
@@ -113,6 +118,15 @@ pub fn cache_folder() -> Option<PathBuf> {
 /// Folders that a run's own folder may lie in, in order: each on a disk, since pictures are kept there.
 pub fn run_folder_base() -> PathBuf {
     variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+}
+
+/// The folder of the sockets through which the owner reaches a running session from another terminal; it is made for the owner
+/// alone.
+pub fn socket_folder() -> PathBuf {
+    match variable("XDG_RUNTIME_DIR") {
+        Some(folder) => PathBuf::from(folder).join("gpu-browser"),
+        None => run_folder_base().join(format!("gpu-browser-{}", nix::unistd::getuid())),
+    }
 }
 
 /// The search path of the caller, where a Chromium or an Xvfb may lie.

@@ -1,9 +1,11 @@
 //! The account's own world: where it lives and what it finds in its environment.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{Uid, User};
 
+use super::run;
 use crate::place;
 
 /// The account, as the user database has it.
@@ -58,5 +60,24 @@ impl Account {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Whether this process has the account's own environment, as [`environment`] makes it.
+    #[must_use]
+    pub fn is_at_home(&self) -> bool {
+        let mut found: Vec<_> = std::env::vars_os().collect();
+        let mut wanted: Vec<_> = environment(&self.home)
+            .into_iter()
+            .map(|(name, value)| (OsString::from(name), value.into_os_string()))
+            .collect();
+        found.sort();
+        wanted.sort();
+        found == wanted
+    }
+
+    /// Becomes our own program again, in the account's environment; returns only where that failed.
+    #[must_use]
+    pub fn start_over(&self, argument: &str) -> std::io::Error {
+        run::replace(argument, environment(&self.home))
     }
 }

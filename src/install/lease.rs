@@ -13,8 +13,13 @@ use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use nix::fcntl::{FcntlArg, fcntl};
+
 use super::journal::{self, Run};
 use crate::place;
+
+/// The lowest number that a handed-on descriptor may have: 3 and 4 are the browser's pipe.
+const HANDED_ON: i32 = 16;
 
 /// Why something cannot begin now.
 #[derive(Debug, thiserror::Error)]
@@ -64,12 +69,15 @@ pub struct ServerLease {
 }
 
 impl ServerLease {
-    /// The shared lease once more, for the browser's main process to inherit: an orphaned browser keeps updates out.
+    /// Leaves a second descriptor of the shared lease open, which the browser's main process inherits: an orphaned browser
+    /// keeps updates out. Chromium closes it in the processes that it starts itself.
     ///
     /// # Errors
     /// Where no descriptor is left.
-    pub fn for_browser(&self) -> std::io::Result<std::os::fd::OwnedFd> {
-        self.lease.try_clone().map(Into::into)
+    pub fn hand_on(&self) -> std::io::Result<()> {
+        // Without close-on-exec, for life, and above those that a browser's pipe is moved to.
+        fcntl(&self.lease, FcntlArg::F_DUPFD(HANDED_ON))?;
+        Ok(())
     }
 }
 
@@ -202,7 +210,7 @@ mod tests {
     fn a_change_waits_for_the_server_and_for_a_browser_it_has_left() {
         let records = records();
         let server = server_at(records.path()).unwrap();
-        let orphan = server.for_browser().unwrap();
+        let orphan = server.lease.try_clone().unwrap();
         assert!(matches!(exclusive(records.path()), Err(Busy::InUse(_))));
         drop(server);
         assert!(matches!(exclusive(records.path()), Err(Busy::InUse(_))));

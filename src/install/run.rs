@@ -2,6 +2,8 @@
 //! sight.
 
 use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -92,6 +94,22 @@ pub(super) fn run(program: &str, arguments: &[&str]) -> Result<Ran, Error> {
         output: read(output),
         errors: read(errors),
     })
+}
+
+/// Becomes our own program with another argument and environment; returns only where that failed.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this process becomes the program; nothing is started"
+)]
+pub(super) fn replace(argument: &str, environment: Vec<(&'static str, PathBuf)>) -> std::io::Error {
+    match std::env::current_exe() {
+        Ok(program) => Command::new(program)
+            .arg(argument)
+            .env_clear()
+            .envs(environment)
+            .exec(),
+        Err(error) => error,
+    }
 }
 
 /// As [`run`], where anything but success is an error.

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::wish::{Wish, relay_choice};
 use crate::browser::rung::GpuChoice;
-use crate::policy::allowlist::{Allowlist, Rule};
+use crate::policy::allowlist::Rule;
 use crate::policy::limits::{SESSION, SESSION_MINUTES_MOST};
-use crate::policy::switches::{OwnerSwitches, SwitchRefusal};
-use crate::relay::address::{AddressError, PlainHttp, RelayAddress};
+use crate::relay::address::AddressError;
 use crate::relay::embedded::{RelayConfig, TlsFiles, parse_duration};
-use crate::server::{RelayChoice, ServerConfig};
 
 pub use super::installing::arguments::{
     Doctor, Install, Reach, SelfTest, SelfTestBody, Uninstall, Update,
@@ -37,6 +36,13 @@ pub enum Command {
     Demo(Demo),
     /// Run a session: print the link, show what happens, take commands on standard input
     Start(Box<Start>),
+    /// The parts of the running session
+    Status(Status),
+    /// End the running session
+    Stop(Stop),
+    /// A session under the account of an install; `start` speaks with it in lines
+    #[command(hide = true)]
+    Server,
     /// The embedded relay on its own
     Relay(Relay),
     /// Give the browser an account of its own, and yourself the right to start it
@@ -75,8 +81,8 @@ pub struct Demo {
 #[derive(Debug, Args)]
 pub struct Start {
     /// The relay that agents reach: its address, or `local` for one on this machine alone
-    #[arg(long, value_name = "URL|local", default_value = "local", value_parser = relay_choice)]
-    pub relay: RelayChoice,
+    #[arg(long, value_name = "URL|local", default_value = "local", value_parser = relay)]
+    pub relay: String,
     /// The length of the session, minutes
     #[arg(long, value_name = "N", default_value_t = SESSION.as_secs() / 60, value_parser = clap::value_parser!(u64).range(1..=SESSION_MINUTES_MOST))]
     pub minutes: u64,
@@ -107,16 +113,34 @@ pub struct Start {
     /// One JSON event a line on standard output, for programs
     #[arg(long)]
     pub json: bool,
+    /// Leave out calls, pages and refused hosts
+    #[arg(long, conflicts_with = "json")]
+    pub quiet: bool,
     /// What to call the link
     #[arg(long, default_value = "agent")]
     pub label: String,
+}
+
+/// `gpu-browser status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// One JSON object a session
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `gpu-browser stop`.
+#[derive(Debug, Args)]
+pub struct Stop {
+    /// Which one, where several run: its process, as `status` shows it
+    pub process: Option<u32>,
 }
 
 /// `gpu-browser relay`.
 #[derive(Debug, Args)]
 pub struct Relay {
     /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8787", value_parser = listen_at)]
     pub listen: SocketAddr,
     /// A call without a reply is answered after this
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -137,66 +161,36 @@ pub struct Relay {
     #[arg(long)]
     pub insecure: bool,
     /// A host name that it is reached under; repeatable
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = own_name)]
     pub name: Vec<String>,
-}
-
-/// Arguments that are each readable and still cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Usage {
-    /// A switch that Chromium may not get.
-    #[error(transparent)]
-    Switch(#[from] SwitchRefusal),
 }
 
 impl Start {
     /// The session that was asked for.
-    ///
-    /// # Errors
-    /// Where a switch for Chromium is refused.
-    pub fn config(self, helper: PathBuf) -> Result<ServerConfig, Usage> {
-        Ok(ServerConfig {
-            helper,
-            allow: self.allowlist(),
-            chromium: self.chromium,
+    pub fn wish(&self) -> Wish {
+        Wish {
+            relay: self.relay.clone(),
+            minutes: self.minutes,
+            hosts: self.allow.iter().map(ToString::to_string).collect(),
+            default_hosts: !self.no_default_hosts,
+            allow_any_public: self.allow_any_public,
             gpu: self.gpu,
-            switches: OwnerSwitches::parse(&self.chromium_flag)?,
-            sandbox: !self.no_sandbox,
-            relay: self.relay,
-            length: Duration::from_secs(self.minutes * 60),
-            label: self.label,
-        })
-    }
-
-    fn allowlist(&self) -> Allowlist {
-        let built_in = (!self.no_default_hosts).then(Allowlist::default_rules);
-        let list = Allowlist::new(
-            built_in
-                .into_iter()
-                .flatten()
-                .chain(self.allow.iter().cloned()),
-        );
-        if self.allow_any_public {
-            list.or_any_public()
-        } else {
-            list
+            chromium: self.chromium.clone(),
+            chromium_flags: self.chromium_flag.clone(),
+            label: self.label.clone(),
         }
     }
 }
 
 impl Demo {
     /// A session on the embedded relay that reaches no host at all.
-    pub fn config(&self, helper: PathBuf) -> ServerConfig {
-        ServerConfig {
-            helper,
-            chromium: self.chromium.clone(),
+    pub fn wish(&self) -> Wish {
+        Wish {
+            default_hosts: false,
             gpu: self.gpu,
-            switches: OwnerSwitches::default(),
-            sandbox: true,
-            relay: RelayChoice::Local,
-            length: SESSION,
-            allow: Allowlist::default(),
+            chromium: self.chromium.clone(),
             label: "demo".to_owned(),
+            ..Wish::default()
         }
     }
 }
@@ -218,17 +212,31 @@ impl Relay {
     }
 }
 
-fn relay_choice(text: &str) -> Result<RelayChoice, AddressError> {
-    match text {
-        "local" => Ok(RelayChoice::Local),
-        url => RelayAddress::parse(url, PlainHttp::LoopbackOnly).map(RelayChoice::At),
+/// A relay that can be one, as it was written.
+fn relay(text: &str) -> Result<String, AddressError> {
+    relay_choice(text).map(|_| text.to_owned())
+}
+
+fn listen_at(text: &str) -> Result<SocketAddr, &'static str> {
+    let wrong = "write an address and a port, as in 127.0.0.1:8787 or [::1]:8787";
+    text.parse().map_err(|_| wrong)
+}
+
+/// A `Host` header is compared with it, which carries neither scheme nor path.
+fn own_name(text: &str) -> Result<String, &'static str> {
+    match url::Host::parse(text) {
+        Ok(url::Host::Domain(name)) => Ok(name),
+        _ => Err("write a host name alone, as in relay.example"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::owner::wish::Usage;
+    use crate::policy::allowlist::Allowlist;
     use crate::policy::host::Host;
+    use crate::server::ServerConfig;
 
     fn parse(line: &str) -> Result<Arguments, clap::Error> {
         Arguments::try_parse_from(std::iter::once("gpu-browser").chain(line.split_whitespace()))
@@ -236,7 +244,7 @@ mod tests {
 
     fn config(line: &str) -> Result<ServerConfig, Usage> {
         match parse(line).unwrap().command {
-            Command::Start(start) => start.config(PathBuf::from("/helper")),
+            Command::Start(start) => start.wish().config(PathBuf::from("/helper"), true),
             other => panic!("{other:?}"),
         }
     }
@@ -264,7 +272,12 @@ mod tests {
             ("start --allow https://a.example/x", "host name alone"),
             ("start --allow 10.0.0.1", "10.0.0.1"),
             ("relay --hold 5", "30s"),
-            ("relay --listen nowhere", "nowhere"),
+            ("relay --liveness 0s", "30s"),
+            ("relay --tool-timeout 1d", "24h"),
+            ("relay --listen nowhere", "127.0.0.1:8787"),
+            ("relay --listen 8787", "127.0.0.1:8787"),
+            ("relay --name https://relay.example", "relay.example"),
+            ("relay --name 192.0.2.1", "host name alone"),
             ("relay --tls-cert a.pem", "--tls-key"),
         ] {
             let error = parse(line).expect_err(line);

@@ -13,8 +13,7 @@ use tokio::task::JoinError;
 
 use self::arguments::{Install, Manner, Source, Uninstall, Update};
 use super::screen::Screen;
-use super::start::helper;
-use super::{Failure, self_test, shown};
+use super::{Failure, helper, self_test, shown};
 use crate::browser::account::groups_of_nodes;
 use crate::browser::find::find;
 use crate::install::{self, Ask, Prepared, State, Wishes, prepare};

@@ -4,18 +4,26 @@ pub mod arguments;
 mod console;
 mod demo;
 mod doctor;
+mod input;
 mod installing;
-mod json;
+mod questions;
 mod relay;
-mod screen;
+pub mod screen;
 mod self_test;
+mod session;
 mod shown;
+mod socket;
 mod start;
+mod status;
 mod stop;
 mod teller;
+pub mod wish;
 mod words;
 
-use self::arguments::{Command, Usage};
+use std::path::PathBuf;
+
+use self::arguments::Command;
+use self::wish::Usage;
 use crate::relay::embedded::BindError;
 use crate::server::StartError;
 
@@ -26,10 +34,25 @@ pub enum Failure {
     #[error(transparent)]
     Usage(#[from] Usage),
     /// A session without `--dev`.
-    #[error(
-        "not installed: this version has no installed form yet; use --dev to run as the present user"
-    )]
+    #[error("not installed: there is no {}; use --dev to run as the present user", crate::place::installed_program().display())]
     NotInstalled,
+    /// The first line of a `server` is no opening.
+    #[error("the first line is no session: {0}; `gpu-browser start` starts one")]
+    Opening(String),
+    /// The server under the account could not do what was asked.
+    #[error("{}", shown::lines(.message))]
+    Server {
+        /// Its words.
+        message: String,
+        /// Its exit code.
+        exit_code: u8,
+    },
+    /// The session is gone without a word.
+    #[error("the session was lost: {}", shown::text(.0))]
+    Lost(String),
+    /// Somebody ended the server.
+    #[error("the server was told to end by SIGTERM")]
+    Killed,
     /// No session came about.
     #[error("{}", shown::lines(&.0.to_string()))]
     Start(#[from] StartError),
@@ -62,6 +85,9 @@ pub enum Failure {
     /// The self-test failed.
     #[error("{}", shown::lines(.0))]
     Unproven(String),
+    /// No session runs, or several do.
+    #[error("{0}")]
+    Which(String),
     /// The owner stopped it before it was done.
     #[error("stopped before it was done")]
     Stopped,
@@ -72,26 +98,31 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::Opening(_) => 2,
+            Self::Server { exit_code, .. } => *exit_code,
             Self::Start(error) => error.exit_code(),
             Self::Install(failure) => failure.exit_code(),
             Self::Unproven(_) => 5,
             Self::NotInstalled
             | Self::NeedsRoot(_)
+            | Self::Lost(_)
+            | Self::Killed
             | Self::Ended(_)
             | Self::Relay(_)
             | Self::Output(_)
             | Self::System { .. }
             | Self::Demo(_)
+            | Self::Which(_)
             | Self::Stopped => 1,
         }
     }
 }
 
-/// Runs a command that must have the process for itself, without threads; none where it is another.
+/// Does what must be done before there are threads; none where the command goes on with [`run`].
 pub fn alone(command: &Command) -> Option<Result<(), Failure>> {
     match command {
         Command::Reach(arguments) => Some(self_test::reach::run(arguments)),
+        Command::Server => session::account::enter().err().map(Err),
         _ => None,
     }
 }
@@ -103,6 +134,9 @@ pub fn alone(command: &Command) -> Option<Result<(), Failure>> {
 pub async fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Start(arguments) => start::run(*arguments).await,
+        Command::Status(arguments) => status::status(&arguments).await,
+        Command::Stop(arguments) => status::stop(&arguments).await,
+        Command::Server => session::serve::run().await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Relay(arguments) => relay::run(arguments).await,
         Command::Install(arguments) => installing::install(arguments).await,
@@ -113,4 +147,12 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Command::SelfTestBody(arguments) => self_test::body::run(arguments).await,
         Command::Reach(arguments) => self_test::reach::run(&arguments),
     }
+}
+
+/// Our own program, which becomes Chromium.
+fn helper() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|source| Failure::System {
+        what: "cannot find our own program",
+        source,
+    })
 }

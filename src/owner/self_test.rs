@@ -16,10 +16,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::Failure;
 use super::installing::arguments::SelfTest;
 use super::installing::{Voice, in_rule, need_root};
-use super::start::helper;
+use super::{Failure, helper};
 use crate::browser::account::Account;
 use crate::browser::namespace::Program;
 use crate::browser::spawn::{Launch, Log, prepare};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::questions::Questions;
 use super::screen::Screen;
-use super::{Failure, json, shown, words};
+use super::{Failure, shown, words};
 use crate::policy::limits::REFUSED_HOSTS;
 use crate::server::{Event, Ready};
 
@@ -12,6 +13,8 @@ use crate::server::{Event, Ready};
 pub(super) enum Style {
     /// A person.
     Words,
+    /// A person who wants to hear what matters alone.
+    Quiet,
     /// A program.
     Json,
     /// A person who follows the demo, which tells its own steps once the session is up.
@@ -26,6 +29,8 @@ pub(super) struct Teller {
     pub(super) ready: Option<Box<Ready>>,
     /// All links that were told, so that their numbers never change.
     pub(super) links: Links,
+    /// The requests that were shown and wait.
+    pub(super) questions: Questions,
     refused: Refused,
 }
 
@@ -49,6 +54,7 @@ impl Teller {
             style,
             ready: None,
             links: Links::default(),
+            questions: Questions::default(),
             refused: Refused::default(),
         }
     }
@@ -63,32 +69,49 @@ impl Teller {
             }
             Event::Link { link, .. } => !self.links.number(link).is_known,
             Event::Refused { host, .. } => self.refused.count(host),
+            Event::Answered { number, .. } => {
+                self.questions.ended(*number);
+                true
+            }
             _ => true,
         };
+        let is_progress = matches!(event, Event::Progress { .. });
         match self.style {
-            Style::Json => self.tell_program(event, is_news).await,
-            Style::Words if is_news => self.lines(words::event(event)).await,
-            Style::Steps if matches!(event, Event::Progress(_)) => {
-                self.lines(words::event(event)).await
+            Style::Json => self.tell_program(event, is_news).await?,
+            Style::Words if is_news => self.lines(words::event(event)).await?,
+            Style::Quiet if is_news && (is_progress || !event.is_chatter()) => {
+                self.lines(words::event(event)).await?;
             }
-            Style::Words | Style::Steps => Ok(()),
+            Style::Steps if is_progress => self.lines(words::event(event)).await?,
+            Style::Words | Style::Quiet | Style::Steps => {}
         }
+        // Only now has it been shown.
+        if let Event::Request {
+            number,
+            hosts,
+            reason,
+            page,
+        } = event
+        {
+            self.questions
+                .shown(*number, hosts, reason, page.as_deref());
+        }
+        Ok(())
     }
 
     /// A program counts for itself, so that it hears every refusal.
     async fn tell_program(&mut self, event: &Event, is_news: bool) -> Result<(), Failure> {
-        match json::event(event) {
-            Some(value) if is_news || matches!(event, Event::Refused { .. }) => {
-                self.screen.line(&shown::json(&value)).await
+        if matches!(event, Event::Progress { .. }) {
+            for line in words::event(event) {
+                self.screen.aside(&line).await;
             }
-            Some(_) => Ok(()),
-            None => {
-                for line in words::event(event) {
-                    self.screen.aside(&line).await;
-                }
-                Ok(())
-            }
+            return Ok(());
         }
+        if !is_news && !matches!(event, Event::Refused { .. }) {
+            return Ok(());
+        }
+        let value = serde_json::to_value(event).unwrap_or_default();
+        self.screen.line(&shown::json(&value)).await
     }
 
     /// Answers a command of the owner; beside the events where those are for a program.
@@ -105,7 +128,7 @@ impl Teller {
     /// The last word of a session.
     pub(super) async fn ended(&mut self, reason: &str) -> Result<(), Failure> {
         if self.style == Style::Json {
-            let value = json::ended(reason);
+            let value = serde_json::json!({"event": "ended", "reason": reason});
             return self.screen.line(&shown::json(&value)).await;
         }
         let mut lines = self.refused.lines();

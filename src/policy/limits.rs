@@ -157,6 +157,27 @@ pub const ARTIFACT_BYTES: usize = 256 * MIB;
 /// The length of a session, unless `--minutes` says otherwise.
 pub const SESSION: Duration = Duration::from_secs(240 * 60);
 
+// --- Requests for more hosts: enforced by `policy::approval`.
+
+/// Requests that wait for the owner's word: what a person reads through.
+pub const REQUESTS_WAITING: usize = 10;
+/// New requests in [`REQUEST_WINDOW`], so that an agent cannot wear the owner down.
+pub const REQUESTS_IN_WINDOW: usize = 20;
+/// The window of [`REQUESTS_IN_WINDOW`].
+pub const REQUEST_WINDOW: Duration = Duration::from_secs(3600);
+/// A request without an answer ends as `expired` after this, so that forgotten ones do not fill the ten places.
+pub const REQUEST_WAIT: Duration = Duration::from_secs(3600);
+/// Hosts in one request: what fits a question.
+pub const REQUEST_HOSTS: usize = 10;
+/// Characters of a request's reason: what a person reads before a decision.
+pub const REQUEST_REASON: usize = 300;
+/// Characters of the owner's note on a denial.
+pub const REQUEST_NOTE: usize = 300;
+/// Calls that may wait for the same question.
+pub const REQUEST_JOINED: usize = 8;
+/// Requests that have ended and are still listed.
+pub const REQUESTS_LISTED: usize = 50;
+
 // --- The owner's side: enforced by `owner`.
 
 /// Minutes of the longest session: ten years; a longer one would leave the range of the clock.
@@ -167,6 +188,18 @@ pub const OWNER_LINE: u64 = 4 * 1024;
 pub const OWNER_LINES: usize = 16;
 /// Events that wait to be shown. Every call in flight may end at once.
 pub const OWNER_EVENTS: usize = 4 * CALLS_IN_FLIGHT;
+/// Places among [`OWNER_EVENTS`] that calls, refusals and pages may not take: a question is never lost for them.
+pub const OWNER_EVENT_RESERVE: usize = 64;
+/// A session answers the owner's other terminal within this.
+pub const SOCKET_TIME: Duration = Duration::from_secs(5);
+/// Bytes of a question from the owner's other terminal.
+pub const SOCKET_LINE: u64 = 4 * 1024;
+/// Terminals that may wait for an answer at once.
+pub const SOCKET_CLIENTS: usize = 8;
+/// Bytes of one line between the owner's command and a session under another account; a longer one is cut.
+pub const SERVER_LINE: u64 = 256 * 1024;
+/// Questions of the owner that wait for the session.
+pub const OWNER_ASKS: usize = 16;
 /// What is said last is given up after this, where nobody reads standard output.
 pub const LAST_WORD: Duration = Duration::from_secs(1);
 
@@ -285,6 +318,8 @@ const _: () = {
     assert!(EVAL_VALUE_MOST < REPLY_UNITS - 256 * KIB);
     assert!(TUNNELS_PER_CONTEXT < TUNNELS && TUNNELS < PROXY_CONNECTIONS);
     assert!(DIALLED_ADDRESSES <= RESOLVED_ADDRESSES);
+    assert!(REQUESTS_WAITING * REQUEST_JOINED < PENDING_TASKS);
+    assert!(REQUESTS_WAITING <= REQUESTS_IN_WINDOW && REQUESTS_WAITING <= REQUESTS_LISTED);
     assert!(RESOLVE_ATTEMPT.as_millis() * 2 < RESOLVE_TIME.as_millis());
     assert!(HOST + 6 <= REFUSED_TARGET);
 };

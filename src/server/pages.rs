@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::Event;
 use super::answer::{Code, Refused};
+use super::event::{Event, PageState};
+use super::herald::Herald;
 use super::keeper::{Browser, running};
 use super::launch::Kit;
 use crate::browser::fold::Life;
@@ -42,7 +43,7 @@ pub(super) struct Pages {
     kit: Arc<Kit>,
     browser: watch::Receiver<Browser>,
     opened: Arc<AtomicU64>,
-    events: mpsc::Sender<Event>,
+    herald: Herald,
     table: Mutex<Table>,
     spare: Mutex<Option<Page>>,
     spare_taken: Notify,
@@ -62,14 +63,14 @@ impl Pages {
         kit: Arc<Kit>,
         browser: watch::Receiver<Browser>,
         opened: Arc<AtomicU64>,
-        events: mpsc::Sender<Event>,
+        herald: Herald,
     ) -> Self {
         let (table, spare) = (Mutex::default(), Mutex::default());
         Self {
             kit,
             browser,
             opened,
-            events,
+            herald,
             table,
             spare,
             spare_taken: Notify::new(),
@@ -173,7 +174,7 @@ impl Pages {
             self.table().open.remove(&number);
         }
         self.end(opened).await;
-        self.tell(opened, "closed");
+        self.tell(opened, PageState::Closed);
     }
 
     async fn end(&self, opened: &Opened) {
@@ -196,7 +197,7 @@ impl Pages {
     /// What a page was told to show.
     pub(super) fn sent_to(&self, opened: &Opened, url: &str) {
         url.clone_into(&mut opened.url.lock().unwrap_or_else(PoisonError::into_inner));
-        self.tell(opened, "opened");
+        self.tell(opened, PageState::Opened);
     }
 
     /// The refusal for something that did not work on a page.
@@ -258,7 +259,7 @@ impl Pages {
                 }
             }
             self.forget(&opened);
-            self.tell(&opened, "lost");
+            self.tell(&opened, PageState::Lost);
         }
     }
 
@@ -280,13 +281,13 @@ impl Pages {
         }
     }
 
-    fn tell(&self, opened: &Opened, state: &'static str) {
+    fn tell(&self, opened: &Opened, state: PageState) {
         let url = opened
             .url
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let _ = self.events.try_send(Event::Page {
+        self.herald.tell(Event::Page {
             page: opened.id.clone(),
             state,
             url,

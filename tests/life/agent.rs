@@ -60,6 +60,10 @@ impl Agent {
         self.try_call("GET", "/info", "").is_ok()
     }
 
+    pub fn get(&self, tool: &str) -> Reply {
+        self.try_call("GET", tool, "").unwrap()
+    }
+
     pub fn post(&self, tool: &str, body: &Value) -> Reply {
         self.try_post(tool, body).unwrap()
     }

@@ -16,4 +16,6 @@ mod endings;
 mod memory;
 mod processes;
 mod refusals;
+mod relays;
+mod requests;
 mod stage;

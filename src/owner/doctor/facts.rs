@@ -15,7 +15,7 @@ use crate::install::{self, State};
 use crate::place;
 use crate::policy::limits::DIAL_TIME;
 
-use super::super::start::helper;
+use super::super::helper;
 
 /// Files of Vulkan drivers lie here.
 const DRIVERS: [&str; 2] = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"];

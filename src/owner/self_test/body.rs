@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::process::Command;
-use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::super::Failure;
 use super::super::demo::agent::{Agent, AgentError};
+use super::super::helper;
 use super::super::installing::arguments::SelfTestBody;
 use super::super::screen::Screen;
-use super::super::start::helper;
+use super::super::session::{News, Session};
+use super::super::wish::Wish;
 use super::super::words;
 use super::{Check, make_place, processes, written};
-use crate::browser::rung::GpuChoice;
-use crate::policy::allowlist::Allowlist;
-use crate::policy::limits::{OWNER_EVENTS, SESSION};
-use crate::policy::switches::OwnerSwitches;
-use crate::server::{Event, Ready, RelayChoice, Server, ServerConfig};
+use crate::policy::limits::SHUTDOWN;
+use crate::server::desk::Ask;
+use crate::server::{Event, Ready};
 
 /// An address of a private network, as a page would name it.
 const PRIVATE: &str = "10.0.0.1";
@@ -40,25 +40,18 @@ pub(in crate::owner) async fn run(arguments: SelfTestBody) -> Result<(), Failure
     if let Some(home) = &arguments.closed {
         checks.push(closed(home));
     }
-    let config = ServerConfig {
-        helper: helper()?,
+    let wish = Wish {
         chromium: arguments.chromium,
-        gpu: GpuChoice::Auto,
-        switches: OwnerSwitches::default(),
-        sandbox: true,
-        relay: RelayChoice::Local,
-        length: SESSION,
-        allow: Allowlist::default(),
+        default_hosts: false,
         label: "self-test".to_owned(),
+        ..Wish::default()
     };
-    let (sender, mut events) = mpsc::channel(OWNER_EVENTS);
-    match Server::start(config, sender).await {
-        Ok(server) => {
-            checks.extend(session(&mut events).await);
-            server.end().await;
-        }
-        Err(error) => checks.push(Check::new("a browser", false, error.to_string())),
+    let mut session = Session::local(wish.config(helper()?, true)?);
+    match ready(&mut session).await {
+        Ok(ready) => checks.extend(looked_at(&ready, &mut session).await),
+        Err(why) => checks.push(Check::new("a browser", false, why)),
     }
+    end(session).await;
     Screen::new().line(&written(&checks)).await
 }
 
@@ -85,43 +78,45 @@ fn closed(home: &Path) -> Check {
     }
 }
 
-async fn session(events: &mut mpsc::Receiver<Event>) -> Vec<Check> {
-    let Some(ready) = ready(events).await else {
-        return vec![Check::new("a session", false, "it never was ready")];
-    };
+async fn looked_at(ready: &Ready, session: &mut Session) -> Vec<Check> {
     let mut checks = vec![Check::new(
         "a browser",
         true,
-        format!("{}, {}", ready.version, ready.gpu.rung.name()),
+        format!("{}, {}", ready.browser, ready.gpu.rung.name()),
     )];
     for (name, api) in [("WebGL2", &ready.gpu.webgl), ("WebGPU", &ready.gpu.webgpu)] {
         checks.push(Check::new(name, api.proven, words::api(api)));
     }
-    checks.push(match &ready.isolation {
-        Ok(()) => Check::new(
+    let why = ready
+        .network_namespace_reason
+        .as_deref()
+        .unwrap_or_default();
+    checks.push(if ready.network_namespace {
+        Check::new(
             "a network of its own",
             true,
             "it holds `lo` and the proxy's socket",
-        ),
-        Err(why) => Check::new(
+        )
+    } else {
+        Check::new(
             "a network of its own",
             !cfg!(target_os = "linux"),
             format!("there is none: {why}; `gpu-browser doctor` says which switch is off"),
-        ),
+        )
     });
-    match used(&ready, events).await {
+    match used(ready, session).await {
         Ok(more) => checks.extend(more),
         Err(error) => checks.push(Check::new("a page", false, error.to_string())),
     }
     checks
 }
 
-async fn used(ready: &Ready, events: &mut mpsc::Receiver<Event>) -> Result<Vec<Check>, AgentError> {
+async fn used(ready: &Ready, session: &mut Session) -> Result<Vec<Check>, AgentError> {
     let agent = Agent::new(&ready.link)?;
     let page = open(&agent).await?;
     let mut checks = vec![
         processes::sandbox(),
-        refused(events).await,
+        refused(session).await,
         direct(ready).await,
     ];
     agent.post("/close", &json!({ "page": page })).await?;
@@ -142,24 +137,37 @@ async fn open(agent: &Agent) -> Result<String, AgentError> {
     Ok(verdict["page"].as_str().unwrap_or_default().to_owned())
 }
 
-async fn ready(events: &mut mpsc::Receiver<Event>) -> Option<Box<Ready>> {
+/// The session's own word on itself, or why there is none.
+async fn ready(session: &mut Session) -> Result<Box<Ready>, String> {
     loop {
-        if let Event::Ready(ready) = timeout(TOLD, events.recv()).await.ok()?? {
-            return Some(ready);
+        match session.news().await {
+            News::Event(Event::Ready(ready)) => return Ok(ready),
+            News::Event(_) => {}
+            News::Over(Ok(ending)) => return Err(ending.reason),
+            News::Over(Err(failure)) => return Err(failure.to_string()),
         }
     }
 }
 
+async fn end(mut session: Session) {
+    let desk = session.desk().clone();
+    let mut asking = JoinSet::new();
+    let reason = "the self-test is done".to_owned();
+    asking.spawn(async move { desk.ask(Ask::Stop { reason }).await });
+    let over = async { while let News::Event(_) = session.news().await {} };
+    let _ = timeout(2 * SHUTDOWN, over).await;
+}
+
 /// The proxy's own word on the page's wish.
-async fn refused(events: &mut mpsc::Receiver<Event>) -> Check {
+async fn refused(session: &mut Session) -> Check {
     let heard = async {
         loop {
-            match events.recv().await {
-                Some(Event::Refused { host, reason }) if host.contains(PRIVATE) => {
+            match session.news().await {
+                News::Event(Event::Refused { host, reason }) if host.contains(PRIVATE) => {
                     return Some(reason);
                 }
-                Some(_) => {}
-                None => return None,
+                News::Event(_) => {}
+                News::Over(_) => return None,
             }
         }
     };

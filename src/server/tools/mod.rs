@@ -6,6 +6,7 @@ pub mod files;
 pub mod image;
 mod info;
 mod page;
+mod request;
 pub mod schemas;
 mod screenshot;
 mod verdict;
@@ -29,6 +30,8 @@ pub(super) async fn call(session: &Session, method: &str, path: &str, body: &str
         ("POST", "/close") => close::post(session, body).await,
         ("POST", "/eval") => eval::post(session, body).await,
         ("POST", "/screenshot") => screenshot::post(session, body).await,
+        ("POST", "/request") => request::post(session, body),
+        ("GET", "/requests") => Ok(request::list(session)),
         ("POST", "/image") => image::post(&session.artifacts, body).await,
         _ => Err(Refused::new(
             Code::NotFound,

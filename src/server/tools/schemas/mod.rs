@@ -6,8 +6,8 @@
 use serde_json::{Value, json};
 
 use crate::policy::limits::{
-    EVAL_TIMEOUT, EVAL_VALUE, EVAL_VALUE_MOST, LONGEST_TIMEOUT, PAGE_TIMEOUT, SCALE,
-    SCREENSHOT_TIMEOUT, VIEWPORT, VIEWPORT_SIDE,
+    EVAL_TIMEOUT, EVAL_VALUE, EVAL_VALUE_MOST, LONGEST_TIMEOUT, PAGE_TIMEOUT, REQUEST_HOSTS,
+    REQUEST_REASON, SCALE, SCREENSHOT_TIMEOUT, VIEWPORT, VIEWPORT_SIDE,
 };
 
 /// A tool as it is registered at the relay.
@@ -70,6 +70,15 @@ pub fn tools() -> Vec<ToolEntry> {
             "Fetch a part of a picture as plain base64; the parts joined are the file",
             image(),
         ),
+        post(
+            "/request",
+            "Ask the owner for more hosts; replies 202 with a task to poll at $BASE/_as_tasks/<taskId>",
+            request(),
+        ),
+        bodiless(
+            "/requests",
+            "What was asked of the owner and what was answered",
+        ),
     ]
 }
 
@@ -80,6 +89,17 @@ fn object(required: &[&str], properties: &Value) -> Value {
         schema["required"] = json!(required);
     }
     schema
+}
+
+fn request() -> Value {
+    object(
+        &["hosts", "reason"],
+        &json!({
+            "hosts": { "type": "array", "maxItems": REQUEST_HOSTS, "items": { "type": "string", "description": "like \"cdn.example.com\" or \"*.example.com\"" } },
+            "reason": { "type": "string", "maxLength": REQUEST_REASON, "description": "what for; a person reads it" },
+            "page": page_id(),
+        }),
+    )
 }
 
 fn page_id() -> Value {
@@ -217,7 +237,7 @@ mod tests {
     fn each_tool_is_listed_once_with_one_line() {
         let tools = tools();
         let names: BTreeSet<_> = tools.iter().map(|tool| (tool.method, tool.path)).collect();
-        assert_eq!((names.len(), tools.len()), (9, 9));
+        assert_eq!((names.len(), tools.len()), (11, 11));
         for tool in &tools {
             assert!(
                 tool.description.len() <= 110 && !tool.description.contains('\n'),
