@@ -26,6 +26,9 @@ use crate::install::{self, State, Way};
 use crate::place;
 use crate::policy::limits::{INSTALL_LOG_LINES, SELF_TEST};
 
+/// The folder of a self-test in the account's home. Chromium puts a socket below it, whose path has room for 107 bytes: no
+/// longer than the server's own `tmp`.
+const SCRATCH: &str = "try";
 /// A body that has reported ends by itself.
 const ENDING: Duration = Duration::from_secs(1);
 
@@ -140,7 +143,7 @@ async fn tested(is_installed: bool) -> Result<(Vec<Check>, Log), Failure> {
     if is_installed {
         let found = install::account::find().ok_or(install::lease::Busy::NotInstalled);
         let found = found.map_err(install::Failure::from)?;
-        base = found.home.join("self-test");
+        base = found.home.join(SCRATCH);
         program.path = place::LAYOUT.installed();
         program.arguments.extend(closed());
         let chromium = place::LAYOUT.chromium();
@@ -155,10 +158,13 @@ async fn tested(is_installed: bool) -> Result<(Vec<Check>, Log), Failure> {
         std::fs::set_permissions(&base, PermissionsExt::from_mode(0o711))
             .map_err(|source| system("cannot open the folder of the self-test", source))?;
     }
+    let mut environment = install::account::environment(&base);
+    environment.retain(|(name, _)| *name != "TMPDIR");
+    environment.push(("TMPDIR", base.clone()));
     let launch = Launch {
         helper: program.path.clone(),
         account,
-        environment: install::account::environment(&base),
+        environment,
         network: false,
     };
     let broke = |error: String| {

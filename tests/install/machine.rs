@@ -32,9 +32,16 @@ strip --strip-all -o "$1/machine/tmp/gpu-browser" "$2" 2>/dev/null || cp "$2" "$
 chmod 755 "$1/machine/tmp/gpu-browser"
 printf x | cat "$1/machine/tmp/gpu-browser" - > "$1/machine/tmp/gpu-browser-next"
 chmod 755 "$1/machine/tmp/gpu-browser-next"
+mkdir -m 700 "$1/machine/tmp/.real" "$1/machine/tmp/.upper"
+mount --bind "$1/upper" "$1/machine/tmp/.upper"
 cd "$1/machine"
-# Only from inside: whoever enters it before would be in the real tree.
-exec chroot . sh -c 'echo ready; exec cat'
+# No chroot: the kernel gives no user namespaces to a process in one.
+pivot_root . tmp/.real
+cd /
+umount -l /tmp/.real
+# Only now: whoever enters it before would be in the real tree.
+echo ready
+exec cat
 "#;
 
 /// The machine.
@@ -42,7 +49,7 @@ pub struct Machine {
     holder: Child,
     _alive: ChildStdin,
     inside: u32,
-    folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
 }
 
 /// What a command came to.
@@ -111,7 +118,7 @@ impl Machine {
             _alive: holder.stdin.take().unwrap(),
             holder,
             inside,
-            folder,
+            _folder: folder,
         };
         // The real tree must never be taken for it.
         machine.root("test -x /tmp/gpu-browser-next").expect(0);
@@ -145,7 +152,7 @@ impl Machine {
                 "--mount",
                 "--pid",
                 "--root",
-                "--wd=/",
+                "--wd",
             ])
             .args(["sh", "-c", line])
             .env_clear()
@@ -184,11 +191,7 @@ impl Machine {
 
     /// The tree as it differs from the real one.
     pub fn tree(&self) -> Tree {
-        let outside = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
-        let upper = outside
-            .join(self.folder.path().strip_prefix("/").unwrap())
-            .join("upper");
-        Tree::of(&upper, &self.merged())
+        Tree::of(&self.path("/tmp/.upper"), &self.merged())
     }
 
     fn merged(&self) -> PathBuf {
