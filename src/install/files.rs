@@ -129,9 +129,15 @@ fn gone(outcome: std::io::Result<()>, path: &Path) -> Result<(), Error> {
             passed();
             sync_folder_of(path)
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        // A file system that is read-only says that first, even of what is not there.
+        Err(_) if is_gone(path) => Ok(()),
         Err(error) => Err(at("remove", path)(error)),
     }
+}
+
+fn is_gone(path: &Path) -> bool {
+    let found = path.symlink_metadata();
+    found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 fn sync_folder_of(path: &Path) -> Result<(), Error> {

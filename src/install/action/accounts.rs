@@ -54,6 +54,17 @@ fn take_away(program: &str, arguments: &[&str]) -> Result<(), Error> {
     })
 }
 
+/// Ends what runs under an account, and takes it out of the database.
+fn remove_user(name: &str) -> Result<(), Error> {
+    let Some(line) = database::user(name)? else {
+        return Ok(());
+    };
+    if line.uid != 0 && line.uid != u32::MAX {
+        processes::end_all(line.uid)?;
+    }
+    take_away("userdel", &[name])
+}
+
 impl Step for Group {
     fn thing(&self) -> String {
         format!("group {}", self.name)
@@ -82,6 +93,8 @@ impl Step for Group {
 
     fn apply(&self) -> Result<(), Error> {
         if self.inspect()? != Standing::Absent {
+            // Nobody may be in it when it goes; the account is made anew by its own action, which comes next.
+            remove_user(&self.name)?;
             self.remove()?;
         }
         expect("groupadd", &["--system", &self.name])?;
@@ -174,12 +187,7 @@ impl Step for User {
 
     fn remove(&self) -> Result<(), Error> {
         let group = database::group(&self.name)?.is_some();
-        if let Some(line) = database::user(&self.name)? {
-            if line.uid != 0 && line.uid != u32::MAX {
-                processes::end_all(line.uid)?;
-            }
-            take_away("userdel", &[&self.name])?;
-        }
+        remove_user(&self.name)?;
         database::drop_shadow("shadow", &self.name)?;
         // `userdel` takes an empty group of the same name with it; the group is a thing of its own here.
         if group && database::group(&self.name)?.is_none() {
