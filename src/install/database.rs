@@ -26,7 +26,27 @@ fn fields(file: &str, name: &str) -> Result<Option<Vec<String>>, Error> {
     Ok(found.map(|fields| fields.map(str::to_owned).collect()))
 }
 
+/// An account of this machine. macOS keeps its accounts in a directory service, and no file.
+#[cfg(target_os = "macos")]
+pub(super) fn user(name: &str) -> Result<Option<UserLine>, Error> {
+    let found = nix::unistd::User::from_name(name).ok().flatten();
+    Ok(found.map(|user| UserLine {
+        uid: user.uid.as_raw(),
+        gid: user.gid.as_raw(),
+        home: user.dir,
+        shell: user.shell,
+    }))
+}
+
+/// The number of a group of this machine.
+#[cfg(target_os = "macos")]
+pub(super) fn group(name: &str) -> Result<Option<u32>, Error> {
+    let found = nix::unistd::Group::from_name(name).ok().flatten();
+    Ok(found.map(|group| group.gid.as_raw()))
+}
+
 /// An account of this machine.
+#[cfg(not(target_os = "macos"))]
 pub(super) fn user(name: &str) -> Result<Option<UserLine>, Error> {
     let Some(fields) = fields("passwd", name)? else {
         return Ok(None);
@@ -46,6 +66,7 @@ pub(super) fn user(name: &str) -> Result<Option<UserLine>, Error> {
 }
 
 /// The number of a group of this machine.
+#[cfg(not(target_os = "macos"))]
 pub(super) fn group(name: &str) -> Result<Option<u32>, Error> {
     Ok(fields("group", name)?.and_then(|fields| fields.get(2)?.parse().ok()))
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::action::{
-    Action, Chromium, Error, Folder, Group, Home, Link, Member, Profile, Program, Records, Rule,
-    Standing, User,
+    Action, Chromium, Directory, Error, Folder, Group, Home, Link, Member, Profile, Program,
+    Records, Rule, Standing, User,
 };
 use super::journal::Ledger;
 use super::run::has;
@@ -16,23 +16,11 @@ const SHORT: usize = 16;
 
 /// All that an install makes, in the order it is made in.
 pub(super) fn wanted(wishes: &Wishes, ledger: &Ledger) -> Result<Vec<Action>, Failure> {
-    let mut plan = vec![
-        Action::Group(Group {
-            name: ACCOUNT.to_owned(),
-        }),
-        Action::User(User {
-            name: ACCOUNT.to_owned(),
-            home: LAYOUT.home.into(),
-            shell: system::no_login(),
-        }),
-    ];
-    plan.extend(wishes.gpu.iter().map(|(group, node)| {
-        Action::Member(Member {
-            user: ACCOUNT.to_owned(),
-            group: group.clone(),
-            node: node.clone(),
-        })
-    }));
+    let mut plan = if cfg!(target_os = "macos") {
+        macos_accounts(LAYOUT.home, number(ledger)?)
+    } else {
+        linux_accounts(wishes)
+    };
     plan.push(Action::Records(Records {
         path: LAYOUT.records.into(),
         group: ACCOUNT.to_owned(),
@@ -86,6 +74,42 @@ pub(super) fn wanted(wishes: &Wishes, ledger: &Ledger) -> Result<Vec<Action>, Fa
         }));
     }
     Ok(plan)
+}
+
+fn linux_accounts(wishes: &Wishes) -> Vec<Action> {
+    let group = Group {
+        name: ACCOUNT.to_owned(),
+    };
+    let user = User {
+        name: ACCOUNT.to_owned(),
+        home: LAYOUT.home.into(),
+        shell: system::no_login(),
+    };
+    let mut accounts = vec![Action::Group(group), Action::User(user)];
+    accounts.extend(wishes.gpu.iter().map(|(group, node)| {
+        Action::Member(Member {
+            user: ACCOUNT.to_owned(),
+            group: group.clone(),
+            node: node.clone(),
+        })
+    }));
+    accounts
+}
+
+/// No group grants the GPU there.
+fn macos_accounts(home: &str, number: u32) -> Vec<Action> {
+    let group = Directory::group(ACCOUNT, number);
+    let user = Directory::user(ACCOUNT, home, number);
+    vec![Action::Directory(group), Action::Directory(user)]
+}
+
+/// The number of the account on macOS: the one that it has, or a free one.
+fn number(ledger: &Ledger) -> Result<u32, Error> {
+    let known = ledger.standing().find_map(|entry| match &entry.did {
+        Action::Directory(record) => record.number(),
+        _ => None,
+    });
+    known.map_or_else(action::free_number, Ok)
 }
 
 /// The Chromium of an archive: the one that is named now, or the one that is in use.
@@ -182,4 +206,37 @@ pub(super) fn superseded(ledger: &Ledger, plan: &[Action]) -> Vec<(u32, Action)>
         .filter(|entry| !kept.contains(&entry.did.step().thing()))
         .map(|entry| (entry.id, entry.did.clone()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::MACOS;
+
+    #[test]
+    fn macos_has_an_account_and_a_group_of_one_number_below_500_and_nothing_for_the_gpu() {
+        let accounts = macos_accounts(MACOS.home, 399);
+        let lines: Vec<String> = accounts
+            .iter()
+            .map(|action| action.step().describe())
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "make the directory record /Groups/agent-socket-gpu-browser: RealName gpu-browser, Password *, PrimaryGroupID 399",
+                "make the directory record /Users/agent-socket-gpu-browser: RealName gpu-browser, Password *, UserShell /usr/bin/false, NFSHomeDirectory /private/var/agent-socket-gpu-browser, IsHidden 1, PrimaryGroupID 399, UniqueID 399",
+            ]
+        );
+    }
+
+    #[test]
+    fn no_path_of_an_install_has_what_a_rule_of_sudos_cannot_say() {
+        for layout in [MACOS, crate::place::LINUX] {
+            for path in [layout.installed(), layout.sudoers_file()] {
+                let text = path.to_string_lossy().into_owned();
+                assert!(!text.contains([' ', ',', ':', '=', '\\', '*']), "{text}");
+            }
+            assert!(!layout.program.starts_with("/usr/local"));
+        }
+    }
 }

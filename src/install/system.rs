@@ -35,6 +35,11 @@ const NO_LOGIN: &[&str] = &[
 
 /// Looks at this machine.
 pub(super) fn detect() -> Result<System, String> {
+    if cfg!(target_os = "macos") {
+        return Ok(System {
+            name: "macOS".to_owned(),
+        });
+    }
     let text = ["/etc/os-release", "/usr/lib/os-release"]
         .iter()
         .find_map(|path| std::fs::read_to_string(path).ok())

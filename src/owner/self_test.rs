@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::unistd::{User, getgrouplist};
+use nix::unistd::User;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::timeout;
@@ -214,14 +214,29 @@ fn closed() -> Vec<String> {
 
 /// The account with all its groups: without them the GPU is lost.
 fn as_account(found: &install::account::Account) -> Account {
-    let name = std::ffi::CString::new(place::ACCOUNT).unwrap_or_default();
-    let groups = getgrouplist(&name, nix::unistd::Gid::from_raw(found.gid)).unwrap_or_default();
     Account {
         uid: found.uid,
         gid: found.gid,
-        groups: groups.into_iter().map(nix::unistd::Gid::as_raw).collect(),
+        groups: groups(found.gid),
         name: place::ACCOUNT.to_owned(),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn groups(own: u32) -> Vec<u32> {
+    let name = std::ffi::CString::new(place::ACCOUNT).unwrap_or_default();
+    let groups = nix::unistd::getgrouplist(&name, nix::unistd::Gid::from_raw(own));
+    groups
+        .unwrap_or_default()
+        .into_iter()
+        .map(nix::unistd::Gid::as_raw)
+        .collect()
+}
+
+/// No group grants the GPU there.
+#[cfg(not(target_os = "linux"))]
+fn groups(own: u32) -> Vec<u32> {
+    vec![own]
 }
 
 fn system(what: &'static str, source: std::io::Error) -> Failure {

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod chromium;
+mod directory;
 mod folders;
 mod profile;
 mod program;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use self::accounts::{Group, Member, User};
 pub(super) use self::chromium::Chromium;
+pub(super) use self::directory::{Directory, free_number};
 pub(super) use self::folders::{Folder, Home, Link, Records};
 pub(super) use self::profile::{Profile, is_profiled, is_restricted};
 pub(super) use self::program::Program;
@@ -122,6 +124,7 @@ pub(super) enum Action {
     Link(Link),
     Rule(Rule),
     Profile(Profile),
+    Directory(Directory),
 }
 
 impl Action {
@@ -139,6 +142,7 @@ impl Action {
             Self::Link(step) => step,
             Self::Rule(step) => step,
             Self::Profile(step) => step,
+            Self::Directory(step) => step,
         }
     }
 

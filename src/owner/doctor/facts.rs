@@ -137,7 +137,7 @@ async fn namespace() -> Result<(), String> {
 /// Of the account where there is one, else of us.
 fn missing_groups() -> Vec<(String, PathBuf)> {
     let account = User::from_name(place::ACCOUNT).ok().flatten();
-    let own: Vec<Gid> = nix::unistd::getgroups().unwrap_or_default();
+    let own = own_groups();
     let is_in = |gid: Gid, group: &Group| match &account {
         Some(account) => {
             account.gid == gid || group.mem.iter().any(|member| member == place::ACCOUNT)
@@ -150,6 +150,16 @@ fn missing_groups() -> Vec<(String, PathBuf)> {
         (!is_in(gid, &group)).then_some((group.name, node))
     });
     groups.collect()
+}
+
+#[cfg(target_os = "linux")]
+fn own_groups() -> Vec<Gid> {
+    nix::unistd::getgroups().unwrap_or_default()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn own_groups() -> Vec<Gid> {
+    Vec::new()
 }
 
 fn has_files(folder: &Path) -> bool {
