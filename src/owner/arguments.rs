@@ -116,6 +116,9 @@ pub struct Start {
     /// Leave out calls, pages and refused hosts
     #[arg(long, conflicts_with = "json")]
     pub quiet: bool,
+    /// Copy the link to the clipboard
+    #[arg(long, conflicts_with = "json")]
+    pub copy: bool,
     /// What to call the link
     #[arg(long, default_value = "agent")]
     pub label: String,

@@ -1,6 +1,7 @@
 //! The owner's side: commands, what the terminal shows and takes, and the demo.
 
 pub mod arguments;
+mod clipboard;
 mod console;
 mod demo;
 mod doctor;
@@ -17,6 +18,7 @@ mod start;
 mod status;
 mod stop;
 mod teller;
+mod terminal;
 pub mod wish;
 mod words;
 
@@ -125,6 +127,12 @@ pub fn alone(command: &Command) -> Option<Result<(), Failure>> {
         Command::Server => session::account::enter().err().map(Err),
         _ => None,
     }
+}
+
+/// Where the daemon's own log goes: standard error, but never into a line that is being typed.
+#[must_use]
+pub fn log_writer() -> screen::LogWriter {
+    screen::LogWriter
 }
 
 /// Runs one command to its end.

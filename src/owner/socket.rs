@@ -125,7 +125,7 @@ pub(super) async fn ask_all(ask: &Ask) -> Vec<(u32, Reply)> {
             Ok(Ok(reply)) => replies.push((process, reply)),
             // Its session was killed.
             Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => {
-                drop(std::fs::remove_file(&path))
+                drop(std::fs::remove_file(&path));
             }
             Ok(Err(error)) => replies.push((process, no(&format!("it does not answer: {error}")))),
             Err(_) => replies.push((process, no("it does not answer in time"))),

@@ -1,15 +1,21 @@
 //! `gpu-browser start`: one session, from its first line to its last.
 
+use std::time::Instant;
+
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::arguments::Start;
+use super::clipboard;
 use super::console::{self, Typed};
+use super::input::{self, Line, Typing};
 use super::session::{Desk, News, Session, remote};
 use super::socket::Door;
 use super::stop::Stop;
 use super::teller::{Style, Teller};
-use super::{Failure, helper, input, shown, words};
+use super::terminal::{self, Terminal};
+use super::{Failure, helper, shown, words};
 use crate::place;
 use crate::policy::limits::{LAST_WORD, OWNER_LINE, SHUTDOWN};
 use crate::server::Event;
@@ -26,7 +32,14 @@ pub(super) async fn run(arguments: Start) -> Result<(), Failure> {
     });
     let mut stop = Stop::listen()?;
     let session = begin(&arguments)?;
-    match converse(session, &mut stop, &mut teller).await {
+    let mut lines = if !is_program && terminal::is_one() {
+        let (terminal, lines) = Terminal::open()?;
+        teller.screen.on(terminal);
+        lines
+    } else {
+        input::lines(OWNER_LINE)?
+    };
+    match converse(session, &mut stop, &mut lines, arguments.copy, &mut teller).await {
         Ok(Ending { reason, in_order }) => {
             last_word(&mut teller, &reason).await?;
             if in_order {
@@ -70,6 +83,8 @@ async fn last_word(teller: &mut Teller, reason: &str) -> Result<(), Failure> {
 async fn converse(
     mut session: Session,
     stop: &mut Stop,
+    lines: &mut mpsc::Receiver<Typing>,
+    copies: bool,
     teller: &mut Teller,
 ) -> Result<Ending, Failure> {
     let desk = session.desk().clone();
@@ -88,9 +103,10 @@ async fn converse(
     let mut talk = Talk {
         desk,
         replies: JoinSet::new(),
+        copies,
     };
     let left = tokio::select! {
-        left = talk.run(&mut session, teller) => left,
+        left = talk.run(&mut session, lines, teller) => left,
         reason = stop.wait() => Ok(Left::Wish(reason)),
     };
     match left {
@@ -115,41 +131,63 @@ enum Left {
 struct Talk {
     desk: Desk,
     replies: JoinSet<(Typed, Reply)>,
+    /// Whether the link goes to the clipboard.
+    copies: bool,
 }
 
 impl Talk {
-    async fn run(&mut self, session: &mut Session, teller: &mut Teller) -> Result<Left, Failure> {
-        let mut lines = input::lines(OWNER_LINE)?;
+    async fn run(
+        &mut self,
+        session: &mut Session,
+        lines: &mut mpsc::Receiver<Typing>,
+        teller: &mut Teller,
+    ) -> Result<Left, Failure> {
         loop {
             tokio::select! {
                 news = session.news() => match news {
-                    News::Event(event) => teller.tell(&event).await?,
+                    News::Event(event) => {
+                        teller.tell(&event).await?;
+                        if let (true, Event::Ready(ready)) = (self.copies, &event) {
+                            let done = clipboard::copy(&ready.link).await;
+                            teller.reply(vec![done]).await?;
+                        }
+                    }
                     News::Over(over) => return Ok(Left::Over(over)),
                 },
                 Some(Ok((typed, reply))) = self.replies.join_next() => answered(&typed, reply, teller).await?,
-                Some(line) = lines.recv() => match console::parse(&line) {
-                    Ok(None) => {}
-                    Ok(Some(Typed::Stop)) => return Ok(Left::Wish("stopped by the owner")),
-                    Ok(Some(typed)) => self.obey(typed, teller).await?,
-                    Err(why) => teller.reply(vec![why]).await?,
-                },
+                Some(typing) = lines.recv() => {
+                    let Typing::Line(Line { text, begun }) = typing else {
+                        return Ok(Left::Wish("stopped with ctrl-c"));
+                    };
+                    match console::parse(&text) {
+                        Ok(None) => {}
+                        Ok(Some(Typed::Stop)) => return Ok(Left::Wish("stopped by the owner")),
+                        Ok(Some(typed)) => self.obey(typed, begun, teller).await?,
+                        Err(why) => teller.reply(vec![why]).await?,
+                    }
+                }
             }
         }
     }
 
     /// Does what needs no session at once, and asks the session for the rest.
-    async fn obey(&mut self, typed: Typed, teller: &mut Teller) -> Result<(), Failure> {
+    async fn obey(
+        &mut self,
+        typed: Typed,
+        begun: Option<Instant>,
+        teller: &mut Teller,
+    ) -> Result<(), Failure> {
         let ask = match &typed {
             Typed::Allow { number, .. } => teller
                 .questions
-                .answerable(*number, None)
+                .answerable(*number, begun)
                 .map(|_| Ask::Allow { number: *number }),
             Typed::Deny { number, note } => {
                 let answer = Ask::Deny {
                     number: *number,
                     note: note.clone(),
                 };
-                teller.questions.answerable(*number, None).map(|_| answer)
+                teller.questions.answerable(*number, begun).map(|_| answer)
             }
             Typed::Revoke(number) => match teller.links.get(*number) {
                 Some(link) => Ok(Ask::Revoke {

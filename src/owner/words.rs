@@ -122,7 +122,6 @@ pub(super) fn question(
     lines.push(format!(
         "         type: allow {number} | allow {number} always | deny {number} [note]"
     ));
-    lines.push(String::new());
     lines
 }
 
@@ -288,6 +287,12 @@ fn is_local(relay: &str) -> bool {
         Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         None => false,
     })
+}
+
+/// How long it is until a time.
+pub(super) fn left(end_unix_s: u64, now: SystemTime) -> String {
+    let at = UNIX_EPOCH + Duration::from_secs(end_unix_s);
+    length(at.duration_since(now).unwrap_or_default())
 }
 
 fn end(at: SystemTime, now: SystemTime) -> String {

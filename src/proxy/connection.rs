@@ -103,10 +103,20 @@ async fn answer(
     shared: Arc<Shared>,
     opened: Arc<Mutex<Option<Opened>>>,
 ) -> Result<Response<Body>, Infallible> {
-    let Some(context) = shared.contexts.authenticate(request.headers()) else {
-        return Ok(answers::challenge());
-    };
+    // A request of our own for loopback is refused to whoever makes it: it needs no password.
+    if shared.log.is_canary(request::raw_target(request.uri())) {
+        return Ok(answers::stopped(Refusal::AddressLiteral.into()));
+    }
     let (head, body) = request.into_parts();
+    let Some(context) = shared.contexts.authenticate(&head.headers) else {
+        let asked = request::parse(&head);
+        let is_prime = matches!(asked, Ok(Ask::Plain(Destination::Prime, _)));
+        return Ok(if is_prime {
+            answers::challenge()
+        } else {
+            answers::unknown()
+        });
+    };
     let target = request::raw_target(&head.uri).to_owned();
     let answered = match request::parse(&head) {
         Err(refusal) => Err(refusal.into()),

@@ -21,6 +21,7 @@ use super::leash::End;
 use super::{Shared, hello};
 use crate::policy::host::Port;
 use crate::policy::limits::{TUNNEL_BUFFER, TUNNEL_IDLE};
+use crate::policy::refusal::Refusal;
 
 /// A connection to a site whose client has been told that it is open.
 pub(super) struct Tunnel {
@@ -61,16 +62,21 @@ impl Tunnel {
     async fn carry(&mut self, client: &mut TcpStream, early: &[u8], shared: &Shared) -> Carried {
         let traffic = Traffic::new();
         let host = self.to.host.clone();
+        let context = &self.to.context;
+        let target = format!("{host}:{}", self.to.port.number());
+        let tell = |refusal: Refusal| {
+            let reason = refusal.into();
+            shared
+                .log
+                .stopped(&context.user, &context.refused, &target, reason);
+        };
         let work = async {
             let first = match self.to.port {
                 Port::Https => match hello::read(client, early, &host).await {
                     Ok(Ok(Some(first))) => first,
                     Ok(Ok(None)) => return Ok(End::Closed.as_str()),
                     Ok(Err(refusal)) => {
-                        let (user, target) = (&self.to.context.user, format!("{host}:443"));
-                        shared
-                            .log
-                            .stopped(user, &self.to.context.refused, &target, refusal.into());
+                        tell(refusal);
                         return Ok(refusal.as_str());
                     }
                     Err(error) => return Err(error),
@@ -84,7 +90,12 @@ impl Tunnel {
         };
         let reason = tokio::select! {
             ended = work => ended.unwrap_or(End::Broken.as_str()),
-            end = self.to.leash.cut(&host) => end.as_str(),
+            end = self.to.leash.cut(&host) => {
+                if end == End::Withdrawn {
+                    tell(Refusal::Withdrawn);
+                }
+                end.as_str()
+            }
             () = traffic.idle() => End::Idle.as_str(),
         };
         Carried {

@@ -7,6 +7,7 @@ pub mod arguments;
 pub mod artifacts;
 pub mod blank;
 pub mod briefing;
+pub mod canary;
 pub mod desk;
 pub mod event;
 mod herald;
@@ -17,6 +18,7 @@ mod pages;
 mod relay_wait;
 mod router;
 mod session;
+mod sight;
 pub mod status;
 pub mod tools;
 
@@ -76,6 +78,9 @@ pub enum StartError {
     /// The browser did not start.
     #[error(transparent)]
     Launch(#[from] crate::browser::chromium::LaunchError),
+    /// The browser does not stay inside the proxy, or that could not be seen.
+    #[error(transparent)]
+    Canary(#[from] canary::CanaryError),
     /// The proxy could not be made.
     #[error(transparent)]
     Proxy(#[from] crate::proxy::ProxyError),
@@ -102,7 +107,7 @@ impl StartError {
     /// The exit code of a program that ends with it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NoBrowser(_) | Self::NothingDraws(_) | Self::Launch(_) => 4,
+            Self::NoBrowser(_) | Self::NothingDraws(_) | Self::Launch(_) | Self::Canary(_) => 4,
             Self::Proxy(_)
             | Self::Folder(_)
             | Self::Relay(_)

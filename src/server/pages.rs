@@ -13,6 +13,7 @@ use super::event::{Event, PageState};
 use super::herald::Herald;
 use super::keeper::{Browser, running};
 use super::launch::Kit;
+use super::sight::Sight;
 use crate::browser::fold::Life;
 use crate::browser::page::{Page, Viewport};
 use crate::browser::pipe::CallError;
@@ -28,6 +29,17 @@ pub(super) struct Opened {
     pub(super) page: Page,
     /// The address that it was last sent to.
     pub(super) url: Mutex<String>,
+    /// What the agent has seen of it.
+    sight: Mutex<Sight>,
+    /// One list of actions at a time: there is one mouse.
+    pub(super) hand: tokio::sync::Mutex<()>,
+}
+
+impl Opened {
+    /// What the agent has seen of it.
+    pub(super) fn sight(&self) -> MutexGuard<'_, Sight> {
+        self.sight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Default)]
@@ -122,6 +134,8 @@ impl Pages {
             id: format!("p{}", table.last),
             page,
             url: Mutex::default(),
+            sight: Mutex::default(),
+            hand: tokio::sync::Mutex::default(),
         });
         let number = table.last;
         table.open.insert(number, Arc::clone(&opened));

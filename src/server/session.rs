@@ -19,6 +19,7 @@ use super::launch::Kit;
 use super::linked::connect;
 use super::pages::Pages;
 use super::router::Router;
+use super::tools::act::{ActionLog, Picked};
 use super::{Event, Ready, RelayChoice, ServerConfig, StartError};
 use crate::browser::chromium::{Chromium, Setup};
 use crate::browser::find::find;
@@ -40,6 +41,8 @@ pub(super) struct Session {
     pub(super) pages: Arc<Pages>,
     pub(super) browser: watch::Receiver<Browser>,
     pub(super) artifacts: Artifacts,
+    pub(super) actions: ActionLog,
+    pub(super) picked: Arc<Picked>,
     pub(super) verdict: Verdict,
     pub(super) approvals: Arc<Approvals>,
     pub(super) vitals: Arc<Vitals>,
@@ -121,6 +124,8 @@ impl Server {
         tasks.spawn(Arc::clone(&approvals).keep(closing.clone()));
         let session = Arc::new(Session {
             artifacts: Artifacts::new(kit.folder.artifacts()),
+            actions: ActionLog::default(),
+            picked: Arc::default(),
             near: matches!(config.relay, RelayChoice::Local),
             kit,
             pages,

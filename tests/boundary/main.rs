@@ -10,5 +10,6 @@ mod limits;
 mod names;
 mod password;
 mod plain;
+mod refusals;
 mod tunnels;
 mod uploads;

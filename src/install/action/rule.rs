@@ -13,6 +13,9 @@ use crate::place;
 /// What sudo wants of a file of rules.
 const MODE: u32 = 0o440;
 
+/// The file, from the sources' own template.
+const TEMPLATE: &str = include_str!("../../../packaging/linux/sudoers.in");
+
 /// The file of the rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::install) struct Rule {
@@ -26,13 +29,10 @@ pub(in crate::install) struct Rule {
 impl Rule {
     /// The whole file. Each value is a constant but the owner's name, which [`is_plain`] has let through.
     pub(in crate::install) fn text(&self) -> String {
-        let (account, owner, program) = (place::ACCOUNT, &self.owner, self.program.display());
-        format!(
-            "# Made by gpu-browser; `gpu-browser uninstall` takes it away.\n\
-             # {owner} may start the server of gpu-browser as its own account, with no other arguments, and nothing else.\n\
-             Defaults>{account} env_reset, !env_keep, always_set_home, umask=0077, umask_override\n\
-             {owner} ALL=({account}:{account}) NOPASSWD:NOSETENV: {program} server\n"
-        )
+        TEMPLATE
+            .replace("@OWNER@", &self.owner)
+            .replace("@ACCOUNT@", place::ACCOUNT)
+            .replace("@PROGRAM@", &self.program.to_string_lossy())
     }
 
     /// Outside the folder of the rules, where sudo would read it half-written.
