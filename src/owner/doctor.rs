@@ -9,7 +9,8 @@ use self::facts::Facts;
 use self::judge::{Finding, Mend};
 use super::installing::arguments::Doctor;
 use super::installing::{Voice, need_root};
-use super::{Failure, shown};
+use super::{Failure, helper, shown};
+use crate::place;
 
 /// Looks, says what was found, and mends what needs no decision where that was asked for.
 pub(super) async fn run(arguments: Doctor) -> Result<(), Failure> {
@@ -23,7 +24,7 @@ pub(super) async fn run(arguments: Doctor) -> Result<(), Failure> {
         voice.say("finding", &finding.line()).await?;
         for mend in finding.mend() {
             voice
-                .say("mend", &format!("       -> {}", mend.line))
+                .say("mend", &format!("       -> {}", exact(mend)?))
                 .await?;
         }
     }
@@ -42,9 +43,23 @@ pub(super) async fn run(arguments: Doctor) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The line as it can be run here: where our program is on no search path, with its own.
+fn exact(mend: &Mend) -> Result<String, Failure> {
+    const NAME: &str = "gpu-browser";
+    let folders = place::search_path();
+    if folders.iter().any(|folder| folder.join(NAME).is_file()) {
+        return Ok(mend.line.clone());
+    }
+    let program = helper()?.display().to_string();
+    let words = mend.line.split(' ');
+    let words = words.map(|word| if word == NAME { program.as_str() } else { word });
+    Ok(words.collect::<Vec<_>>().join(" "))
+}
+
 /// The line is one of our own constants, never a text from outside: its words are split at spaces.
 async fn carry_out(mend: &Mend) -> Result<(), Failure> {
-    let line = mend.line.strip_prefix("sudo ").unwrap_or(&mend.line);
+    let line = exact(mend)?;
+    let line = line.strip_prefix("sudo ").unwrap_or(&line);
     let mut words = line.split_whitespace();
     let program = words.next().unwrap_or_default();
     #[expect(

@@ -84,6 +84,9 @@ pub enum Failure {
     /// Only root may do this.
     #[error("this needs root; run: {0}")]
     NeedsRoot(String),
+    /// The rule of the install is another person's.
+    #[error("sudo does not let you start the server: {}; who may is said with `sudo gpu-browser update --owner NAME`", shown::text(.0))]
+    NoRight(String),
     /// The self-test failed.
     #[error("{}", shown::lines(.0))]
     Unproven(String),
@@ -107,6 +110,7 @@ impl Failure {
             Self::Unproven(_) => 5,
             Self::NotInstalled
             | Self::NeedsRoot(_)
+            | Self::NoRight(_)
             | Self::Lost(_)
             | Self::Killed
             | Self::Ended(_)

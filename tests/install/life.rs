@@ -111,7 +111,7 @@ fn an_update_replaces_the_version_and_mends_what_is_missing() {
 #[test]
 fn without_root_the_line_to_run_is_printed() {
     let machine = Machine::new();
-    for command in ["install", "uninstall --yes", "update"] {
+    for command in ["install", "uninstall --yes", "update", "doctor --fix"] {
         let ran = machine
             .person(OWNER, &format!("{PROGRAM} {command}"))
             .expect(1);
