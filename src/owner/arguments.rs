@@ -15,6 +15,10 @@ use crate::policy::limits::SESSION_MINUTES_MOST;
 use crate::relay::address::AddressError;
 use crate::relay::embedded::{RelayConfig, TlsFiles, parse_duration};
 
+pub use super::installing::arguments::{
+    Doctor, Install, Reach, SelfTest, SelfTestBody, Uninstall, Update,
+};
+
 /// Lends the GPU of this machine to an agent: a sandboxed headless Chromium behind one link.
 #[derive(Debug, Parser)]
 #[command(name = "gpu-browser", version)]
@@ -47,6 +51,22 @@ pub enum Command {
     Logs(Logs),
     /// The file with what every session is to be like
     Config(Config),
+    /// Give the browser an account of its own, and yourself the right to start it
+    Install(Install),
+    /// Put this version in use
+    Update(Update),
+    /// Remove everything that an install has made
+    Uninstall(Uninstall),
+    /// Prove that the browser draws, keeps its sandbox and has no way round the proxy
+    SelfTest(SelfTest),
+    /// Say what works, what does not, and what mends it
+    Doctor(Doctor),
+    /// The body of the self-test, in a process and a folder of its own
+    #[command(name = "__self-test", hide = true)]
+    SelfTestBody(SelfTestBody),
+    /// Tries a connection from where a browser lives
+    #[command(name = "__reach", hide = true)]
+    Reach(Reach),
 }
 
 /// `gpu-browser demo`.
