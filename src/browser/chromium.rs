@@ -98,6 +98,8 @@ pub struct Chromium {
     pub targets: Arc<Targets>,
     /// `Chrome/156.0.8078.114`.
     pub version: String,
+    /// Its main process.
+    pub process: u32,
     /// Its GPU flags.
     pub rung: Rung,
     /// Whether it has a network of its own.
@@ -180,6 +182,7 @@ impl Chromium {
             targets: Targets::listen(&connection),
             connection: connection.clone(),
             version: String::new(),
+            process: process.id(),
             rung,
             isolation,
         };

@@ -17,6 +17,8 @@ pub mod page;
 pub mod pipe;
 pub mod policies;
 pub mod probe;
+pub mod processes;
+pub mod rest;
 pub mod rung;
 pub mod spawn;
 pub mod stitch;

@@ -132,7 +132,8 @@ impl Teller {
             return self.screen.line(&shown::json(&value)).await;
         }
         let mut lines = self.refused.lines();
-        lines.push(format!("ended    {}", shown::text(reason)));
+        let ended = format!("ended    {}", shown::lines(reason));
+        lines.extend(ended.lines().map(str::to_owned));
         self.lines(lines).await
     }
 

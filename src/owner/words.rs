@@ -43,13 +43,23 @@ pub(super) fn event(event: &Event) -> Vec<String> {
                 page.unwrap_or_default()
             )
         }
-        Event::Page { page, state, url } => {
-            format!(
-                "page     {} {}  {}",
-                shown::text(page),
-                state.as_str(),
-                shown::text(url)
-            )
+        Event::Page {
+            page,
+            state,
+            url,
+            reason,
+        } => {
+            let (page, url) = (shown::text(page), shown::text(url));
+            let mut lines = vec![format!("page     {page} {}  {url}", state.as_str())];
+            lines.extend(
+                reason
+                    .iter()
+                    .map(|reason| format!("         {}", shown::text(reason))),
+            );
+            return lines;
+        }
+        Event::Idle { minutes } => {
+            format!("idle     no call for {minutes} minutes; the session goes on")
         }
         Event::Link {
             link,
@@ -346,6 +356,7 @@ mod tests {
             page: "p1".into(),
             state: PageState::Opened,
             url: "https://a/\u{1b}[2J\nlink".into(),
+            reason: None,
         });
         assert_eq!(lines, ["page     p1 opened  https://a/\\u{1b}[2J\\nlink"]);
     }

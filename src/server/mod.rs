@@ -9,6 +9,7 @@ pub mod blank;
 pub mod briefing;
 pub mod desk;
 pub mod event;
+mod guard;
 mod herald;
 mod keeper;
 mod launch;
@@ -19,6 +20,7 @@ mod router;
 mod session;
 pub mod status;
 pub mod tools;
+mod truth;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -53,6 +55,8 @@ pub struct ServerConfig {
     pub allow: Allowlist,
     /// What the owner calls the link.
     pub label: String,
+    /// Bytes of memory that Chromium may hold, where the owner has said it.
+    pub max_memory: Option<u64>,
 }
 
 /// The relay of a session.

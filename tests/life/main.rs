@@ -9,10 +9,12 @@
 )]
 
 mod agent;
+mod bare;
 mod codec;
 mod confinement;
 mod crashes;
 mod endings;
+mod guard;
 mod memory;
 mod processes;
 mod refusals;
