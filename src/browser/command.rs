@@ -62,6 +62,7 @@ impl Absent for &str {}
 impl Absent for Value {}
 impl<T> Absent for Vec<T> {}
 
+pub mod act;
 pub mod lifecycle;
 
 commands! {

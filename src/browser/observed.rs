@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::activity::Activity;
 use super::command::{EnableLog, EnableNetwork, EnableRuntime, HandleDialog, RunIfWaiting};
 use super::fold::{ClosedDialog, Document, Events, Fold, Life, short, text};
 use super::pipe::{Connection, Sink};
@@ -17,6 +18,8 @@ use super::wire::Payload;
 pub struct Observed {
     connection: Connection,
     fold: Mutex<Fold>,
+    /// What it is busy with.
+    pub activity: Activity,
     changed: watch::Sender<()>,
 }
 
@@ -26,6 +29,7 @@ impl Observed {
         Arc::new(Self {
             connection,
             fold: Mutex::default(),
+            activity: Activity::default(),
             changed: watch::Sender::new(()),
         })
     }
@@ -74,6 +78,18 @@ impl Observed {
             fold.life != Life::Alive || (come && fold.document.reached.contains(event))
         };
         self.until(there).await;
+    }
+
+    /// Waits until a navigation that the page has asked for has come to its document, or to nothing.
+    pub async fn navigated(&self) {
+        self.until(|fold| fold.life != Life::Alive || self.activity.navigation().is_none())
+            .await;
+    }
+
+    /// Waits until Chromium has told us of a drag.
+    pub(super) async fn drag_begun(&self) {
+        self.until(|fold| fold.life != Life::Alive || self.activity.has_drag())
+            .await;
     }
 
     async fn until(&self, mut condition: impl FnMut(&Fold) -> bool) {
@@ -146,6 +162,7 @@ impl Sink for Main {
             return;
         }
         let Ok(value) = payload.value() else { return };
+        observed.activity.event(method, &value);
         match method {
             "Page.frameNavigated" => observed.fold().navigated(&value["frame"]),
             "Page.lifecycleEvent" => observed.fold().lifecycle(session, &value),
@@ -169,6 +186,7 @@ impl Sink for Part {
             return;
         }
         let Ok(value) = payload.value() else { return };
+        self.0.activity.event(method, &value);
         match method {
             "Target.attachedToTarget" => self.0.attached(&value),
             "Network.responseReceived" => self.0.fold().response(&value, false),
@@ -182,6 +200,10 @@ fn is_wanted(method: &str) -> bool {
     matches!(
         method,
         "Page.frameNavigated"
+            | "Page.frameRequestedNavigation"
+            | "Page.frameStoppedLoading"
+            | "Page.navigatedWithinDocument"
+            | "Input.dragIntercepted"
             | "Page.lifecycleEvent"
             | "Page.javascriptDialogOpening"
             | "Target.attachedToTarget"

@@ -23,7 +23,7 @@ impl Page {
         let worked = metrics
             .iter()
             .find(|metric| metric.name == "TaskDuration")
-            .and_then(|metric| Duration::try_from_secs_f64(metric.value).ok());
+            .and_then(|metric| Duration::try_from_secs_f64(metric.value?).ok());
         worked.ok_or_else(|| {
             let method = "Performance.getMetrics";
             CallError::Malformed { method }.into()

@@ -1,18 +1,27 @@
 //! `gpu-browser start`: one session, from its first line to its last.
 
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::arguments::Start;
+use super::clipboard;
 use super::console::{self, Typed};
+use super::input::{self, Line, Typing};
 use super::session::{Desk, News, Session, remote};
+use super::socket::Door;
 use super::stop::Stop;
 use super::teller::{Style, Teller};
-use super::{Failure, helper, input, shown, words};
-use crate::place;
+use super::terminal::{self, Terminal};
+use super::{Failure, config, helper, shown, words};
+use crate::place::{self, Form};
+use crate::policy::allowlist::Rule;
 use crate::policy::limits::{LAST_WORD, OWNER_LINE, SHUTDOWN};
-use crate::server::Event;
 use crate::server::desk::{Ask, Ending, LiveLink, Reply};
+use crate::server::{Event, ServerConfig};
 
 /// Runs a session until its time is up or the owner ends it. The end of standard input alone does not: a session may
 /// run in the background.
@@ -25,7 +34,15 @@ pub(super) async fn run(arguments: Start) -> Result<(), Failure> {
     });
     let mut stop = Stop::listen()?;
     let session = begin(&arguments)?;
-    match converse(session, &mut stop, &mut teller).await {
+    let mut lines = if !is_program && terminal::is_one() {
+        let (terminal, lines) = Terminal::open()?;
+        teller.screen.on(terminal);
+        lines
+    } else {
+        input::lines(OWNER_LINE)?
+    };
+    let (config, copies) = (arguments.config, arguments.copy);
+    match converse(session, config, &mut stop, &mut lines, copies, &mut teller).await {
         Ok(Ending { reason, in_order }) => {
             last_word(&mut teller, &reason).await?;
             if in_order {
@@ -46,11 +63,11 @@ pub(super) async fn run(arguments: Start) -> Result<(), Failure> {
 
 /// The session in the form that was asked for.
 fn begin(arguments: &Start) -> Result<Session, Failure> {
-    let wish = arguments.wish();
+    let wish = arguments.wish(config::read(arguments.config.as_deref())?);
     if arguments.dev {
-        return Ok(Session::local(
-            wish.config(helper()?, !arguments.no_sandbox)?,
-        ));
+        let log = place::log_folder(Form::Development);
+        let config = wish.config(helper()?, !arguments.no_sandbox)?;
+        return Ok(Session::local(ServerConfig { log, ..config }));
     }
     if !place::installed_program().exists() {
         return Err(Failure::NotInstalled);
@@ -68,20 +85,42 @@ async fn last_word(teller: &mut Teller, reason: &str) -> Result<(), Failure> {
 /// Tells events and does what is typed, until the session is over; what ends it from here ends it in order.
 async fn converse(
     mut session: Session,
+    config: Option<PathBuf>,
     stop: &mut Stop,
+    lines: &mut mpsc::Receiver<Typing>,
+    copies: bool,
     teller: &mut Teller,
 ) -> Result<Ending, Failure> {
+    let desk = session.desk().clone();
+    // Without it, the session can still be stopped where it was started.
+    let _door = match Door::open(desk.clone()) {
+        Ok(door) => Some(door),
+        Err(error) => {
+            teller
+                .reply(vec![format!(
+                    "status and stop do not work from another terminal: {error}"
+                )])
+                .await?;
+            None
+        }
+    };
     let mut talk = Talk {
-        desk: session.desk().clone(),
+        desk,
         replies: JoinSet::new(),
+        config,
+        copies,
     };
     let left = tokio::select! {
-        left = talk.run(&mut session, teller) => left,
+        left = talk.run(&mut session, lines, teller) => left,
         reason = stop.wait() => Ok(Left::Wish(reason)),
     };
     match left {
         Ok(Left::Over(over)) => over,
-        Ok(Left::Wish(reason)) => end(session, reason, teller).await,
+        Ok(Left::Wish(reason)) => {
+            // What was typed before counts: a host that is to be kept is kept.
+            let _ = timeout(LAST_WORD, talk.finish(teller)).await;
+            end(session, reason, teller).await
+        }
         Err(failure) => {
             let _ = end(session, "nobody reads what it says", teller).await;
             Err(failure)
@@ -101,41 +140,72 @@ enum Left {
 struct Talk {
     desk: Desk,
     replies: JoinSet<(Typed, Reply)>,
+    /// The config file that was named, for what is to be remembered.
+    config: Option<PathBuf>,
+    /// Whether the link goes to the clipboard.
+    copies: bool,
 }
 
 impl Talk {
-    async fn run(&mut self, session: &mut Session, teller: &mut Teller) -> Result<Left, Failure> {
-        let mut lines = input::lines(OWNER_LINE)?;
+    async fn run(
+        &mut self,
+        session: &mut Session,
+        lines: &mut mpsc::Receiver<Typing>,
+        teller: &mut Teller,
+    ) -> Result<Left, Failure> {
         loop {
             tokio::select! {
                 news = session.news() => match news {
-                    News::Event(event) => teller.tell(&event).await?,
+                    News::Event(event) => {
+                        teller.tell(&event).await?;
+                        if let (true, Event::Ready(ready)) = (self.copies, &event) {
+                            let done = clipboard::copy(&ready.link).await;
+                            teller.reply(vec![done]).await?;
+                        }
+                    }
                     News::Over(over) => return Ok(Left::Over(over)),
                 },
-                Some(Ok((typed, reply))) = self.replies.join_next() => answered(&typed, reply, teller).await?,
-                Some(line) = lines.recv() => match console::parse(&line) {
-                    Ok(None) => {}
-                    Ok(Some(Typed::Stop)) => return Ok(Left::Wish("stopped by the owner")),
-                    Ok(Some(typed)) => self.obey(typed, teller).await?,
-                    Err(why) => teller.reply(vec![why]).await?,
-                },
+                Some(Ok((typed, reply))) = self.replies.join_next() => answered(&typed, reply, self.config.as_deref(), teller).await?,
+                Some(typing) = lines.recv() => {
+                    let Typing::Line(Line { text, begun }) = typing else {
+                        return Ok(Left::Wish("stopped with ctrl-c"));
+                    };
+                    match console::parse(&text) {
+                        Ok(None) => {}
+                        Ok(Some(Typed::Stop)) => return Ok(Left::Wish("stopped by the owner")),
+                        Ok(Some(typed)) => self.obey(typed, begun, teller).await?,
+                        Err(why) => teller.reply(vec![why]).await?,
+                    }
+                }
             }
         }
     }
 
+    /// Waits for what was asked.
+    async fn finish(&mut self, teller: &mut Teller) {
+        while let Some(Ok((typed, reply))) = self.replies.join_next().await {
+            let _ = answered(&typed, reply, self.config.as_deref(), teller).await;
+        }
+    }
+
     /// Does what needs no session at once, and asks the session for the rest.
-    async fn obey(&mut self, typed: Typed, teller: &mut Teller) -> Result<(), Failure> {
+    async fn obey(
+        &mut self,
+        typed: Typed,
+        begun: Option<Instant>,
+        teller: &mut Teller,
+    ) -> Result<(), Failure> {
         let ask = match &typed {
             Typed::Allow { number, .. } => teller
                 .questions
-                .answerable(*number, None)
+                .answerable(*number, begun)
                 .map(|_| Ask::Allow { number: *number }),
             Typed::Deny { number, note } => {
                 let answer = Ask::Deny {
                     number: *number,
                     note: note.clone(),
                 };
-                teller.questions.answerable(*number, None).map(|_| answer)
+                teller.questions.answerable(*number, begun).map(|_| answer)
             }
             Typed::Revoke(number) => match teller.links.get(*number) {
                 Some(link) => Ok(Ask::Revoke {
@@ -202,10 +272,15 @@ pub(super) async fn end(
 }
 
 /// Tells what a command came to. Answers to requests come as events, to everybody.
-async fn answered(typed: &Typed, reply: Reply, teller: &mut Teller) -> Result<(), Failure> {
+async fn answered(
+    typed: &Typed,
+    reply: Reply,
+    config: Option<&Path>,
+    teller: &mut Teller,
+) -> Result<(), Failure> {
     let lines = match reply {
         Reply::Answered { hosts } => match typed {
-            Typed::Allow { always: true, .. } => remember(&hosts),
+            Typed::Allow { always: true, .. } => vec![remember(&hosts, config)],
             _ => return Ok(()),
         },
         Reply::Made(LiveLink { link, label }) => {
@@ -272,6 +347,13 @@ fn requests(teller: &Teller) -> Vec<String> {
 }
 
 /// Writes hosts into the owner's config, for later sessions.
-fn remember(_hosts: &[String]) -> Vec<String> {
-    vec!["TODO".to_owned()]
+fn remember(hosts: &[String], named: Option<&Path>) -> String {
+    let rules: Vec<Rule> = hosts.iter().flat_map(|host| Rule::parse(host)).collect();
+    match config::remember(named, &rules) {
+        Ok(path) => format!(
+            "kept in {} for later sessions",
+            shown::link(&path.to_string_lossy())
+        ),
+        Err(error) => format!("NOT kept for later sessions: {error}"),
+    }
 }

@@ -1,11 +1,13 @@
 //! What the owner is told of a session, as words or as JSON, and what of it is kept to answer questions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
 use super::questions::Questions;
 use super::screen::Screen;
 use super::{Failure, shown, words};
 use crate::policy::limits::REFUSED_HOSTS;
+use crate::server::event::PageState;
 use crate::server::{Event, Ready};
 
 /// For whom the events are.
@@ -31,6 +33,8 @@ pub(super) struct Teller {
     pub(super) links: Links,
     /// The requests that were shown and wait.
     pub(super) questions: Questions,
+    /// The pages that are open, as far as was told.
+    pages: BTreeSet<String>,
     refused: Refused,
 }
 
@@ -55,6 +59,7 @@ impl Teller {
             ready: None,
             links: Links::default(),
             questions: Questions::default(),
+            pages: BTreeSet::new(),
             refused: Refused::default(),
         }
     }
@@ -69,12 +74,21 @@ impl Teller {
             }
             Event::Link { link, .. } => !self.links.number(link).is_known,
             Event::Refused { host, .. } => self.refused.count(host),
+            Event::Page { page, state, .. } => {
+                match state {
+                    PageState::Opened => self.pages.insert(page.clone()),
+                    PageState::Closed | PageState::Lost => self.pages.remove(page),
+                    PageState::Frozen | PageState::Killed => false,
+                };
+                true
+            }
             Event::Answered { number, .. } => {
                 self.questions.ended(*number);
                 true
             }
             _ => true,
         };
+        self.screen.facts(|| self.facts());
         let is_progress = matches!(event, Event::Progress { .. });
         match self.style {
             Style::Json => self.tell_program(event, is_news).await?,
@@ -95,6 +109,10 @@ impl Teller {
         {
             self.questions
                 .shown(*number, hosts, reason, page.as_deref());
+            self.screen.facts(|| self.facts());
+            if self.style != Style::Json {
+                self.lines(vec![String::new()]).await?;
+            }
         }
         Ok(())
     }
@@ -112,6 +130,20 @@ impl Teller {
         }
         let value = serde_json::to_value(event).unwrap_or_default();
         self.screen.line(&shown::json(&value)).await
+    }
+
+    /// How the session is, in a few words.
+    fn facts(&self) -> String {
+        let Some(ready) = &self.ready else {
+            return "starting; ctrl-c stops it".to_owned();
+        };
+        let waiting = match self.questions.waiting().count() {
+            0 => String::new(),
+            1 => "1 REQUEST WAITS, ".to_owned(),
+            many => format!("{many} REQUESTS WAIT, "),
+        };
+        let left = words::left(ready.end_unix_s, SystemTime::now());
+        format!("{waiting}{} pages, ends in {left} (help)", self.pages.len())
     }
 
     /// Answers a command of the owner; beside the events where those are for a program.

@@ -99,6 +99,7 @@ impl Wish {
             length: Duration::from_secs(self.minutes * 60),
             label: self.label,
             max_memory: self.max_memory.map(enough_memory).transpose()?,
+            log: None,
         })
     }
 

@@ -1,13 +1,15 @@
 //! Events in plain words, for a person at a terminal.
 
+mod parts;
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::shown;
 use crate::browser::probe::Api;
 use crate::policy::limits::SESSION_MINUTES_MOST;
-use crate::server::desk::OpenPage;
-use crate::server::status::Status;
 use crate::server::{Event, Ready};
+
+pub(super) use self::parts::{pages, status};
 
 /// What the console's `help` says.
 pub(super) const HELP: &str = "\
@@ -132,7 +134,6 @@ pub(super) fn question(
     lines.push(format!(
         "         type: allow {number} | allow {number} always | deny {number} [note]"
     ));
-    lines.push(String::new());
     lines
 }
 
@@ -228,58 +229,6 @@ fn ready(ready: &Ready) -> Vec<String> {
     lines
 }
 
-/// A session's parts as a table.
-pub(super) fn status(status: &Status) -> Vec<String> {
-    let time = |seconds| length(Duration::from_secs(seconds));
-    let mut lines = vec![
-        format!(
-            "gpu-browser {}, up {}, ends in {}",
-            shown::text(&status.version),
-            time(status.up_s),
-            time(status.ends_in_s)
-        ),
-        format!("gpu      {}", shown::text(&status.gpu)),
-        format!(
-            "{:<8} {:<12} {:<14} {:>8}  detail",
-            "part", "state", "for", "restarts"
-        ),
-    ];
-    lines.extend(status.parts.iter().map(|part| {
-        format!(
-            "{:<8} {:<12} {:<14} {:>8}  {}",
-            shown::text(&part.name),
-            shown::text(&part.state),
-            time(part.for_s),
-            part.restarts,
-            shown::text(&part.detail)
-        )
-    }));
-    lines.push(format!(
-        "uploads  {} files, {} bytes",
-        status.upload_files, status.upload_bytes
-    ));
-    lines.push(format!("requests {} waiting", status.requests_waiting));
-    lines.extend(pages(&status.pages));
-    lines
-}
-
-/// The open pages, a line each.
-pub(super) fn pages(pages: &[OpenPage]) -> Vec<String> {
-    if pages.is_empty() {
-        return vec!["no page is open".to_owned()];
-    }
-    pages
-        .iter()
-        .map(|open| {
-            format!(
-                "page     {}  {}",
-                shown::text(&open.page),
-                shown::text(&open.url)
-            )
-        })
-        .collect()
-}
-
 /// What an interface is, and whether its pixels were right.
 pub(super) fn api(api: &Api) -> String {
     let name = shown::text(&api.name);
@@ -298,6 +247,12 @@ fn is_local(relay: &str) -> bool {
         Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         None => false,
     })
+}
+
+/// How long it is until a time.
+pub(super) fn left(end_unix_s: u64, now: SystemTime) -> String {
+    let at = UNIX_EPOCH + Duration::from_secs(end_unix_s);
+    length(at.duration_since(now).unwrap_or_default())
 }
 
 fn end(at: SystemTime, now: SystemTime) -> String {

@@ -317,6 +317,10 @@ mod tests {
                 matches!(refused, RuleError::Star { .. } | RuleError::NotAHost { .. }),
                 "{rule}: {refused}"
             );
+            assert!(
+                refused.to_string().contains(&format!("{rule:?}")),
+                "it names the rule: {refused}"
+            );
         }
         for rule in [
             "https://example.com",

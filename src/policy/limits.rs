@@ -132,6 +132,53 @@ pub const PAGE_TEXT: usize = 300;
 /// the base64 of the parts joined is the base64 of the file.
 pub const PART: usize = 2_700_000;
 
+// --- Acting on pages: enforced by `server::tools::act`, `server::tools::snapshot` and `browser`.
+
+/// Actions of one call: more than anybody plans ahead without looking.
+pub const ACTIONS: usize = 50;
+/// The time a call's actions get together, unless the agent asks otherwise.
+pub const ACT_TIMEOUT: Duration = Duration::from_secs(20);
+/// An action waits this long for its target to be there, seen and uncovered, unless the agent asks otherwise.
+pub const PATIENCE: Duration = Duration::from_millis(1_000);
+/// A `wait` of an action gets this long, unless the agent asks otherwise.
+pub const ACT_WAIT: Duration = Duration::from_secs(10);
+/// A document that an action leads to must begin within this, or the reply says that it is under way.
+pub const COMMIT: Duration = Duration::from_secs(3);
+/// No request for this long is a quiet network, as Chromium has it too.
+pub const QUIET: Duration = Duration::from_millis(500);
+/// Movements of one drag.
+pub const DRAG_STEPS: u32 = 1_000;
+/// Clicks or key strokes of one action.
+pub const ACTION_COUNT: u32 = 100;
+/// Characters that one action types.
+pub const TYPED: usize = 64 * KIB;
+/// Characters that are typed key by key; a longer text is put in at once.
+pub const TYPED_KEYS: usize = 2_000;
+/// Files that one action picks in a file input.
+pub const PICKED_FILES: usize = 32;
+/// Bytes of picked files that are kept for the browser to read; the oldest go first. All uploads fit at once.
+pub const PICKED_BYTES: usize = UPLOAD_BYTES;
+/// Actions that `GET /actions` remembers.
+pub const ACTION_LOG: usize = 256;
+/// Bytes of JSON that it remembers of them.
+pub const ACTION_LOG_BYTES: usize = 256 * KIB;
+/// Characters of one text in that log; the cut is named.
+pub const ACTION_LOG_TEXT: usize = 120;
+/// Entries of one list in that log; the cut is named.
+pub const ACTION_LOG_LIST: usize = 8;
+/// The time a snapshot gets.
+pub const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Elements of a page whose accessibility tree is read: Chromium needs about 2 KiB for each on its way to us.
+pub const SNAPSHOT_ELEMENTS: usize = 50_000;
+/// Bytes of lines in one reply of a snapshot: some 6,000 tokens for a model.
+pub const SNAPSHOT_BYTES: usize = 24 * KIB;
+/// Bytes of lines that are kept of a page's last snapshot, for the replies that give the rest.
+pub const SNAPSHOT_KEPT: usize = 4 * MIB;
+/// Characters of a name in a snapshot.
+pub const SNAPSHOT_NAME: usize = 100;
+/// Frames of a page whose trees are read.
+pub const SNAPSHOT_FRAMES: usize = 16;
+
 // --- What a session may hold: enforced by `server` and `proxy::uploads`.
 
 /// Pages open at once, reserved before the first await.
@@ -178,7 +225,27 @@ pub const REQUEST_JOINED: usize = 8;
 /// Requests that have ended and are still listed.
 pub const REQUESTS_LISTED: usize = 50;
 
+// --- The log: enforced by `server::audit`, and by `owner::logs`, which reads it.
+
+/// Bytes of a file of the log; the line that would pass it begins the next file.
+pub const LOG_FILE: u64 = 10_000_000;
+/// Files kept beside the one that is written.
+pub const LOG_KEPT: usize = 5;
+/// Lines that wait to be written; more are dropped and counted, for a slow disk must not stall a session.
+pub const LOG_QUEUE: usize = 2 * PROXY_EVENTS;
+/// Characters of one text in the log; the rest is cut.
+pub const LOG_TEXT: usize = 300;
+/// Texts of one list in the log; the rest is cut.
+pub const LOG_LIST: usize = 32;
+/// Bytes of a line that a reader takes for one of ours: a list of texts, each character as a surrogate pair of escapes.
+pub const LOG_LINE: usize = 256 * KIB;
+/// A reader that follows the log looks for new lines this often.
+pub const LOG_POLL: Duration = Duration::from_millis(200);
+
 // --- The owner's side: enforced by `owner`.
+
+/// Bytes of the config file: a list of hosts as long as anybody writes, and no more.
+pub const CONFIG_FILE: u64 = 1_000_000;
 
 /// Minutes of the longest session: ten years; a longer one would leave the range of the clock.
 pub const SESSION_MINUTES_MOST: u64 = 10 * 365 * 24 * 60;
@@ -190,6 +257,14 @@ pub const OWNER_LINES: usize = 16;
 pub const OWNER_EVENTS: usize = 4 * CALLS_IN_FLIGHT;
 /// Places among [`OWNER_EVENTS`] that calls, refusals and pages may not take: a question is never lost for them.
 pub const OWNER_EVENT_RESERVE: usize = 64;
+/// A tool of the clipboard takes the link within this.
+pub const CLIPBOARD: Duration = Duration::from_secs(2);
+/// A session answers the owner's other terminal within this.
+pub const SOCKET_TIME: Duration = Duration::from_secs(5);
+/// Bytes of a question from the owner's other terminal.
+pub const SOCKET_LINE: u64 = 4 * 1024;
+/// Terminals that may wait for an answer at once.
+pub const SOCKET_CLIENTS: usize = 8;
 /// Bytes of one line between the owner's command and a session under another account; a longer one is cut.
 pub const SERVER_LINE: u64 = 256 * 1024;
 /// Questions of the owner that wait for the session.
@@ -226,6 +301,8 @@ pub const BROWSER_START: Duration = Duration::from_secs(20);
 pub const COMMAND: Duration = Duration::from_secs(25);
 /// Bytes of one CDP message; a larger one ends the connection.
 pub const CDP_MESSAGE: usize = 512 * MIB;
+/// A browser that was sent to loopback is seen to ask the proxy for it within this, or the start has failed.
+pub const CANARY: Duration = Duration::from_secs(5);
 /// One rung of the ladder is proven or given up within this.
 pub const RUNG: Duration = Duration::from_secs(25);
 /// A verdict of the probe is believed this long.
@@ -245,34 +322,10 @@ pub const BROWSER_LOG: usize = 64 * KIB;
 /// Everything is ended in order within this.
 pub const SHUTDOWN: Duration = Duration::from_secs(5);
 
-// --- What keeps the owner's machine usable: enforced by `server::guard`.
+// --- What keeps the owner's machine usable.
 
-/// Chromium's processes are looked at this often: the owner's machine has room for what a page takes meanwhile.
-pub const GUARD_LOOK: Duration = Duration::from_secs(2);
-/// Bytes of memory that Chromium needs at least: with one plain page it takes less than half of it.
-pub const MEMORY_LEAST: u64 = 512 * MIB as u64;
-/// Bytes of memory that Chromium may take at least where the owner has set no bound.
-pub const MEMORY_USUAL_LEAST: u64 = 1024 * MIB as u64;
-/// Without a bound of the owner's, Chromium gets the machine's memory divided by this.
-pub const MEMORY_PART: u64 = 2;
-/// A renderer gets Chromium's memory divided by this.
-pub const RENDERER_PART: u64 = 2;
-/// The page of a renderer that was killed is known within this.
-pub const KILL_SEEN: Duration = Duration::from_secs(2);
-/// A page that no call has named for this long may be frozen.
-pub const FREEZE_AFTER: Duration = Duration::from_secs(120);
-/// Idle pages are asked this often how busy they are.
-pub const FREEZE_LOOK: Duration = Duration::from_secs(15);
-/// The part of its time that an idle page may work: what a clock or a poll takes, and no animation does.
-pub const FREEZE_BUSY: f64 = 0.2;
-/// An idle page that has not said for this long how busy it is hangs: longer than a call waits, since nobody does.
-pub const FREEZE_ANSWER: Duration = Duration::from_secs(10);
-/// Deaths of the GPU process in one browser's life; Chromium itself gives up hardware after as many.
-pub const GPU_DEATHS: u32 = 3;
-/// A session without a call for this long says so to its owner.
-pub const IDLE_NOTICE: Duration = Duration::from_secs(3600);
-/// Lines of Chromium's log that the end of a session quotes.
-pub const LOG_QUOTED: usize = 10;
+mod machine;
+pub use self::machine::*;
 
 // --- The proxy: enforced by `proxy`.
 
@@ -319,8 +372,6 @@ pub const DIAL_TIME: Duration = Duration::from_secs(5);
 pub const REFUSED_HOSTS: usize = 64;
 /// Characters of a refused target that are kept: any host name with its port, and no more of what a page made up.
 pub const REFUSED_TARGET: usize = 260;
-/// Refused requests for addresses that are remembered, for the canary of a start.
-pub const SIGHTINGS: usize = 16;
 /// Bytes of a host name in its wire form.
 pub const HOST: usize = 253;
 /// Bytes of one label of a host name.
@@ -345,7 +396,5 @@ const _: () = {
     assert!(REQUESTS_WAITING <= REQUESTS_IN_WINDOW && REQUESTS_WAITING <= REQUESTS_LISTED);
     assert!(RESOLVE_ATTEMPT.as_millis() * 2 < RESOLVE_TIME.as_millis());
     assert!(HOST + 6 <= REFUSED_TARGET);
-    assert!(MEMORY_LEAST <= MEMORY_USUAL_LEAST);
-    // A call is never frozen under its own feet.
-    assert!(FREEZE_AFTER.as_secs() > CALL_DEADLINE.as_secs() + FREEZE_LOOK.as_secs());
+    assert!((LOG_LIST + 8) * LOG_TEXT * 12 < LOG_LINE);
 };

@@ -33,6 +33,10 @@ pub enum Code {
     BadHost,
     /// A selector that is invalid, or matches nothing in time.
     BadSelector,
+    /// A ref of a snapshot that means nothing any more.
+    StaleRef,
+    /// The element is not one that a person could use: covered, not visible, disabled.
+    Covered,
     /// There is no such page, upload, image or tool.
     NotFound,
     /// The picture or recording was there and has made room for newer ones.
@@ -63,7 +67,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, so that the briefing can be held against them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::BadArguments,
         Self::BadPath,
         Self::BadBase64,
@@ -71,6 +75,8 @@ impl Code {
         Self::BadUrl,
         Self::BadHost,
         Self::BadSelector,
+        Self::StaleRef,
+        Self::Covered,
         Self::NotFound,
         Self::Gone,
         Self::OffsetMismatch,
@@ -99,6 +105,8 @@ impl Code {
             Self::AlreadyDenied => (403, "already_denied"),
             Self::NotFound => (404, "not_found"),
             Self::Gone => (404, "gone"),
+            Self::StaleRef => (409, "stale_ref"),
+            Self::Covered => (409, "covered"),
             Self::OffsetMismatch => (409, "offset_mismatch"),
             Self::UploadsFull => (413, "uploads_full"),
             Self::EvalThrew => (422, "eval_threw"),

@@ -5,8 +5,11 @@ mod approvals;
 pub mod archive;
 pub mod arguments;
 pub mod artifacts;
+pub mod audit;
 pub mod blank;
 pub mod briefing;
+pub mod canary;
+mod chronicle;
 pub mod desk;
 pub mod event;
 mod guard;
@@ -18,6 +21,7 @@ mod pages;
 mod relay_wait;
 mod router;
 mod session;
+mod sight;
 pub mod status;
 pub mod tools;
 mod truth;
@@ -57,6 +61,8 @@ pub struct ServerConfig {
     pub label: String,
     /// Bytes of memory that Chromium may hold, where the owner has said it.
     pub max_memory: Option<u64>,
+    /// The folder of the log, where there is one.
+    pub log: Option<PathBuf>,
 }
 
 /// The relay of a session.
@@ -80,6 +86,9 @@ pub enum StartError {
     /// The browser did not start.
     #[error(transparent)]
     Launch(#[from] crate::browser::chromium::LaunchError),
+    /// The browser does not stay inside the proxy, or that could not be seen.
+    #[error(transparent)]
+    Canary(#[from] canary::CanaryError),
     /// The proxy could not be made.
     #[error(transparent)]
     Proxy(#[from] crate::proxy::ProxyError),
@@ -106,7 +115,7 @@ impl StartError {
     /// The exit code of a program that ends with it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NoBrowser(_) | Self::NothingDraws(_) | Self::Launch(_) => 4,
+            Self::NoBrowser(_) | Self::NothingDraws(_) | Self::Launch(_) | Self::Canary(_) => 4,
             Self::Proxy(_)
             | Self::Folder(_)
             | Self::Relay(_)

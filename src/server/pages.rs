@@ -14,6 +14,7 @@ use super::guard::{Killed, Watched};
 use super::herald::Herald;
 use super::keeper::{Browser, running};
 use super::launch::Kit;
+use super::sight::Sight;
 use crate::browser::fold::Life;
 use crate::browser::page::{Page, PageError, Viewport};
 use crate::browser::pipe::CallError;
@@ -31,6 +32,10 @@ pub(super) struct Opened {
     pub(super) url: Mutex<String>,
     /// What the guard knows of it.
     pub(super) watched: Watched,
+    /// What the agent has seen of it.
+    sight: Mutex<Sight>,
+    /// One list of actions at a time: there is one mouse.
+    pub(super) hand: tokio::sync::Mutex<()>,
 }
 
 impl Opened {
@@ -38,6 +43,11 @@ impl Opened {
     pub(super) fn killed(&self) -> Option<Killed> {
         let is_gone = self.page.life() == Life::Crashed;
         is_gone.then(|| self.watched.why_gone()).flatten()
+    }
+
+    /// What the agent has seen of it.
+    pub(super) fn sight(&self) -> MutexGuard<'_, Sight> {
+        self.sight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -134,6 +144,8 @@ impl Pages {
             page,
             url: Mutex::default(),
             watched: Watched::new(),
+            sight: Mutex::default(),
+            hand: tokio::sync::Mutex::default(),
         });
         let number = table.last;
         table.open.insert(number, Arc::clone(&opened));
@@ -173,6 +185,14 @@ impl Pages {
             Life::Crashed => Err(self.refused(id, CallError::Crashed)),
             Life::Alive | Life::Closed => Ok(opened),
         }
+    }
+
+    /// The name of the page whose browser context has this user name at the proxy.
+    pub(super) fn name_of(&self, user: &str) -> Option<String> {
+        let table = self.table();
+        let mut open = table.open.values();
+        open.find(|opened| opened.page.user() == user)
+            .map(|opened| opened.id.clone())
     }
 
     /// The open pages in the order they were opened.

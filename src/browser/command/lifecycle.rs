@@ -28,6 +28,6 @@ pub struct Metrics {
 pub struct Metric {
     /// Its name.
     pub name: String,
-    /// Seconds, bytes or a count, by its name.
-    pub value: f64,
+    /// Seconds, bytes or a count, by its name; none where it is no number.
+    pub value: Option<f64>,
 }

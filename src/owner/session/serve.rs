@@ -10,8 +10,11 @@ use tokio::task::JoinSet;
 
 use super::wire::{Opening, Question, Says, Sealed};
 use super::{News, Session};
-use crate::owner::{Failure, helper, input};
+use crate::owner::input::{self, Typing};
+use crate::owner::{Failure, helper};
+use crate::place::{self, Form};
 use crate::policy::limits::SERVER_LINE;
+use crate::server::ServerConfig;
 use crate::server::desk::{Ask, Reply};
 
 /// Lines out, each with the key of the run.
@@ -46,15 +49,16 @@ pub(in crate::owner) async fn run() -> Result<(), Failure> {
     ];
     let mut terminate = listen(SignalKind::terminate())?;
     let mut lines = input::lines(SERVER_LINE)?;
-    let opening = lines.recv().await.unwrap_or_default();
+    let opening = text(lines.recv().await).unwrap_or_default();
     let Opening { key, wish } =
         serde_json::from_str(&opening).map_err(|error| Failure::Opening(error.to_string()))?;
     let mut out = Out {
         key,
         output: tokio::io::stdout(),
     };
+    let log = place::log_folder(Form::Installed);
     let session = match wish.config(helper()?, true) {
-        Ok(config) => Session::local(config),
+        Ok(config) => Session::local(ServerConfig { log, ..config }),
         Err(usage) => return fail(&mut out, usage.into()).await,
     };
     let over = tokio::select! {
@@ -75,9 +79,17 @@ async fn fail(out: &mut Out, failure: Failure) -> Result<(), Failure> {
     Err(failure)
 }
 
+/// A program sends lines and nothing else.
+fn text(typing: Option<Typing>) -> Option<String> {
+    match typing? {
+        Typing::Line(line) => Some(line.text),
+        Typing::Interrupt => None,
+    }
+}
+
 async fn converse(
     mut session: Session,
-    lines: &mut mpsc::Receiver<String>,
+    lines: &mut mpsc::Receiver<Typing>,
     out: &mut Out,
 ) -> Result<News, Failure> {
     let mut replies: JoinSet<(u64, Reply)> = JoinSet::new();
@@ -104,7 +116,7 @@ async fn converse(
                 let _ = out.say(Says::Reply { id, reply }).await;
             }
             line = lines.recv(), if is_asked => {
-                let (id, ask) = match line.as_deref().map(serde_json::from_str::<Question>) {
+                let (id, ask) = match text(line).as_deref().map(serde_json::from_str::<Question>) {
                     Some(Ok(Question { id, ask })) => (id, ask),
                     Some(Err(error)) => {
                         tracing::warn!(%error, "a line is no question");

@@ -1,5 +1,6 @@
 //! The agent's tools, one file each: arguments in, an answer or a refusal out.
 
+pub(super) mod act;
 mod close;
 mod eval;
 pub mod files;
@@ -9,6 +10,7 @@ mod page;
 mod request;
 pub mod schemas;
 mod screenshot;
+mod snapshot;
 mod verdict;
 
 use super::answer::{Answer, Code, Refused};
@@ -30,6 +32,9 @@ pub(super) async fn call(session: &Session, method: &str, path: &str, body: &str
         ("POST", "/close") => close::post(session, body).await,
         ("POST", "/eval") => eval::post(session, body).await,
         ("POST", "/screenshot") => screenshot::post(session, body).await,
+        ("POST", "/act") => act::post(session, body).await,
+        ("GET", "/actions") => Ok(Answer::Json(session.actions.list())),
+        ("POST", "/snapshot") => snapshot::post(session, body).await,
         ("POST", "/request") => request::post(session, body),
         ("GET", "/requests") => Ok(request::list(session)),
         ("POST", "/image") => image::post(&session.artifacts, body).await,
