@@ -69,7 +69,7 @@ pub enum Failure {
     #[error("{}", shown::lines(&.0.to_string()))]
     Start(#[from] StartError),
     /// The session ended before its time.
-    #[error("the session ended before its time: {}", shown::text(.0))]
+    #[error("the session ended before its time: {}", shown::lines(.0))]
     Ended(String),
     /// The relay cannot listen.
     #[error(transparent)]

@@ -246,8 +246,6 @@ pub const LOG_POLL: Duration = Duration::from_millis(200);
 
 /// Bytes of the config file: a list of hosts as long as anybody writes, and no more.
 pub const CONFIG_FILE: u64 = 1_000_000;
-/// Least bytes of memory that Chromium may be held to: with less it does not start.
-pub const MEMORY_LEAST: u64 = 512 * 1024 * 1024;
 
 /// Minutes of the longest session: ten years; a longer one would leave the range of the clock.
 pub const SESSION_MINUTES_MOST: u64 = 10 * 365 * 24 * 60;
@@ -323,6 +321,11 @@ pub const BROWSER_WAIT: Duration = Duration::from_secs(12);
 pub const BROWSER_LOG: usize = 64 * KIB;
 /// Everything is ended in order within this.
 pub const SHUTDOWN: Duration = Duration::from_secs(5);
+
+// --- What keeps the owner's machine usable.
+
+mod machine;
+pub use self::machine::*;
 
 // --- The proxy: enforced by `proxy`.
 
