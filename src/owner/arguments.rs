@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::config::{Config, ConfigFile};
+use super::logs::Logs;
 use super::wish::{Wish, relay_choice};
 use crate::browser::rung::GpuChoice;
 use crate::policy::allowlist::Rule;
-use crate::policy::limits::{SESSION, SESSION_MINUTES_MOST};
+use crate::policy::limits::SESSION_MINUTES_MOST;
 use crate::relay::address::AddressError;
 use crate::relay::embedded::{RelayConfig, TlsFiles, parse_duration};
 
@@ -61,6 +63,10 @@ pub enum Command {
     /// Tries a connection from where a browser lives
     #[command(name = "__reach", hide = true)]
     Reach(Reach),
+    /// What was asked, allowed, refused and reached in the sessions on this machine
+    Logs(Logs),
+    /// The file with what every session is to be like
+    Config(Config),
 }
 
 /// `gpu-browser demo`.
@@ -80,24 +86,27 @@ pub struct Demo {
 /// `gpu-browser start`.
 #[derive(Debug, Args)]
 pub struct Start {
-    /// The relay that agents reach: its address, or `local` for one on this machine alone
-    #[arg(long, value_name = "URL|local", default_value = "local", value_parser = relay)]
-    pub relay: String,
-    /// The length of the session, minutes
-    #[arg(long, value_name = "N", default_value_t = SESSION.as_secs() / 60, value_parser = clap::value_parser!(u64).range(1..=SESSION_MINUTES_MOST))]
-    pub minutes: u64,
+    /// The config file with what is not said here; without it the usual one counts
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The relay that agents reach: its address, or `local` for one on this machine alone [default: local]
+    #[arg(long, value_name = "URL|local", value_parser = relay)]
+    pub relay: Option<String>,
+    /// The length of the session, minutes [default: 240]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SESSION_MINUTES_MOST))]
+    pub minutes: Option<u64>,
     /// A host that pages may reach, or `*.host` for those below it; repeatable
     #[arg(long, value_name = "HOST", value_parser = Rule::parse)]
     pub allow: Vec<Rule>,
-    /// Leave out the built-in list of hosts
-    #[arg(long)]
-    pub no_default_hosts: bool,
-    /// Let pages reach any public host
-    #[arg(long)]
-    pub allow_any_public: bool,
-    /// Which rungs to try
-    #[arg(long, value_enum, default_value_t)]
-    pub gpu: GpuChoice,
+    /// Leave out the built-in list of hosts; `=false` takes it, whatever the config file says
+    #[arg(long, value_name = "false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub no_default_hosts: Option<bool>,
+    /// Let pages reach any public host; `=false` does not, whatever the config file says
+    #[arg(long, value_name = "false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub allow_any_public: Option<bool>,
+    /// Which rungs to try [default: auto]
+    #[arg(long, value_enum)]
+    pub gpu: Option<GpuChoice>,
     /// The Chromium to start
     #[arg(long, value_name = "PATH")]
     pub chromium: Option<PathBuf>,
@@ -119,9 +128,9 @@ pub struct Start {
     /// Copy the link to the clipboard
     #[arg(long, conflicts_with = "json")]
     pub copy: bool,
-    /// What to call the link
-    #[arg(long, default_value = "agent")]
-    pub label: String,
+    /// What to call the link [default: agent]
+    #[arg(long)]
+    pub label: Option<String>,
 }
 
 /// `gpu-browser status`.
@@ -169,18 +178,25 @@ pub struct Relay {
 }
 
 impl Start {
-    /// The session that was asked for.
-    pub fn wish(&self) -> Wish {
+    /// The session that was asked for: what the command line says, else what the file says, else what is usual. Lists of
+    /// both are taken together.
+    pub fn wish(&self, file: ConfigFile) -> Wish {
+        let usual = Wish::default();
+        let hosts = file.hosts.iter().chain(&self.allow);
+        let default_hosts = self.no_default_hosts.map(|no| !no).or(file.default_hosts);
+        let any_public = self.allow_any_public.or(file.allow_any_public);
+        let label = self.label.clone().or(file.label);
         Wish {
-            relay: self.relay.clone(),
-            minutes: self.minutes,
-            hosts: self.allow.iter().map(ToString::to_string).collect(),
-            default_hosts: !self.no_default_hosts,
-            allow_any_public: self.allow_any_public,
-            gpu: self.gpu,
-            chromium: self.chromium.clone(),
-            chromium_flags: self.chromium_flag.clone(),
-            label: self.label.clone(),
+            relay: self.relay.clone().or(file.relay).unwrap_or(usual.relay),
+            minutes: self.minutes.or(file.minutes).unwrap_or(usual.minutes),
+            hosts: hosts.map(ToString::to_string).collect(),
+            default_hosts: default_hosts.unwrap_or(usual.default_hosts),
+            allow_any_public: any_public.unwrap_or(usual.allow_any_public),
+            gpu: self.gpu.or(file.gpu).unwrap_or(usual.gpu),
+            chromium: self.chromium.clone().or(file.chromium),
+            chromium_flags: [file.chromium_flags, self.chromium_flag.clone()].concat(),
+            label: label.unwrap_or(usual.label),
+            max_memory: file.max_memory,
         }
     }
 }
@@ -239,6 +255,8 @@ mod tests {
     use crate::owner::wish::Usage;
     use crate::policy::allowlist::Allowlist;
     use crate::policy::host::Host;
+    use crate::policy::limits::SESSION;
+    use crate::server::RelayChoice;
     use crate::server::ServerConfig;
 
     fn parse(line: &str) -> Result<Arguments, clap::Error> {
@@ -247,7 +265,9 @@ mod tests {
 
     fn config(line: &str) -> Result<ServerConfig, Usage> {
         match parse(line).unwrap().command {
-            Command::Start(start) => start.wish().config(PathBuf::from("/helper"), true),
+            Command::Start(start) => start
+                .wish(ConfigFile::default())
+                .config(PathBuf::from("/helper"), true),
             other => panic!("{other:?}"),
         }
     }
@@ -275,6 +295,8 @@ mod tests {
             ("start --allow https://a.example/x", "host name alone"),
             ("start --allow 10.0.0.1", "10.0.0.1"),
             ("relay --hold 5", "30s"),
+            ("logs --since yesterday", "10m"),
+            ("config", "init"),
             ("relay --liveness 0s", "30s"),
             ("relay --tool-timeout 1d", "24h"),
             ("relay --listen nowhere", "127.0.0.1:8787"),
@@ -299,6 +321,51 @@ mod tests {
         assert_eq!(
             taken.unwrap().switches.switches(),
             ["--use-angle=vulkan", "--ignore-gpu-blocklist"]
+        );
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file_and_the_file_over_what_is_usual() {
+        let text = r#"
+            relay = "https://relay.example"
+            minutes = 30
+            hosts = ["file.example"]
+            default_hosts = false
+            allow_any_public = true
+            gpu = "software"
+            chromium_flags = ["--use-angle=gl"]
+            label = "file"
+        "#;
+        let config = |line: &str| match parse(line).unwrap().command {
+            Command::Start(start) => {
+                let file = ConfigFile::parse(text, "c.toml".as_ref()).unwrap();
+                start.wish(file).config("/helper".into(), true).unwrap()
+            }
+            other => panic!("{other:?}"),
+        };
+        let of_file = config("start");
+        assert_eq!(of_file.length, Duration::from_secs(30 * 60));
+        assert_eq!(
+            (of_file.gpu, of_file.label.as_str()),
+            (GpuChoice::Software, "file")
+        );
+        assert!(matches!(of_file.relay, RelayChoice::At(_)) && of_file.allow.any_public());
+        assert_eq!(of_file.allow.rules().count(), 1);
+        let of_line = config(
+            "start --relay local --minutes 5 --gpu auto --label line --allow line.example \
+             --no-default-hosts=false --allow-any-public=false --chromium-flag --use-angle=vulkan",
+        );
+        assert_eq!(of_line.length, Duration::from_secs(5 * 60));
+        assert_eq!(
+            (of_line.gpu, of_line.label.as_str()),
+            (GpuChoice::Auto, "line")
+        );
+        assert!(matches!(of_line.relay, RelayChoice::Local) && !of_line.allow.any_public());
+        let usual = Allowlist::default_rules().count();
+        assert_eq!(of_line.allow.rules().count(), usual + 2);
+        assert_eq!(
+            of_line.switches.switches().last().unwrap(),
+            "--use-angle=vulkan"
         );
     }
 

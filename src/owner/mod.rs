@@ -2,11 +2,13 @@
 
 pub mod arguments;
 mod clipboard;
+pub mod config;
 mod console;
 mod demo;
 mod doctor;
 mod input;
 mod installing;
+pub mod logs;
 mod questions;
 mod relay;
 pub mod screen;
@@ -25,6 +27,8 @@ mod words;
 use std::path::PathBuf;
 
 use self::arguments::Command;
+use self::config::ConfigError;
+use self::logs::LogsError;
 use self::wish::Usage;
 use crate::relay::embedded::BindError;
 use crate::server::StartError;
@@ -35,6 +39,12 @@ pub enum Failure {
     /// The arguments do not fit together.
     #[error(transparent)]
     Usage(#[from] Usage),
+    /// The config file cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogsError),
     /// A session without `--dev`.
     #[error("not installed: there is no {}; use --dev to run as the present user", crate::place::installed_program().display())]
     NotInstalled,
@@ -103,12 +113,14 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Opening(_) => 2,
+            Self::Usage(_) | Self::Opening(_) | Self::Config(ConfigError::Wrong { .. }) => 2,
             Self::Server { exit_code, .. } => *exit_code,
             Self::Start(error) => error.exit_code(),
             Self::Install(failure) => failure.exit_code(),
             Self::Unproven(_) => 5,
-            Self::NotInstalled
+            Self::Config(_)
+            | Self::Log(_)
+            | Self::NotInstalled
             | Self::NeedsRoot(_)
             | Self::NoRight(_)
             | Self::Lost(_)
@@ -158,6 +170,8 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Command::Doctor(arguments) => doctor::run(arguments).await,
         Command::SelfTestBody(arguments) => self_test::body::run(arguments).await,
         Command::Reach(arguments) => self_test::reach::run(&arguments),
+        Command::Logs(arguments) => logs::run(&arguments).await,
+        Command::Config(arguments) => config::run(arguments).await,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `gpu-browser start`: one session, from its first line to its last.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use tokio::sync::mpsc;
@@ -15,12 +16,13 @@ use super::socket::Door;
 use super::stop::Stop;
 use super::teller::{Style, Teller};
 use super::terminal::{self, Terminal};
-use super::{Failure, helper, shown, words};
+use super::{Failure, config, helper, shown, words};
 use crate::install::{self, Way};
-use crate::place;
+use crate::place::{self, Form};
+use crate::policy::allowlist::Rule;
 use crate::policy::limits::{LAST_WORD, OWNER_LINE, SHUTDOWN};
-use crate::server::Event;
 use crate::server::desk::{Ask, Ending, LiveLink, Reply};
+use crate::server::{Event, ServerConfig};
 
 /// Runs a session until its time is up or the owner ends it. The end of standard input alone does not: a session may
 /// run in the background.
@@ -40,7 +42,8 @@ pub(super) async fn run(arguments: Start) -> Result<(), Failure> {
     } else {
         input::lines(OWNER_LINE)?
     };
-    match converse(session, &mut stop, &mut lines, arguments.copy, &mut teller).await {
+    let (config, copies) = (arguments.config, arguments.copy);
+    match converse(session, config, &mut stop, &mut lines, copies, &mut teller).await {
         Ok(Ending { reason, in_order }) => {
             last_word(&mut teller, &reason).await?;
             if in_order {
@@ -74,11 +77,11 @@ fn explained(failure: Failure) -> Failure {
 
 /// The session in the form that was asked for.
 fn begin(arguments: &Start) -> Result<Session, Failure> {
-    let wish = arguments.wish();
+    let wish = arguments.wish(config::read(arguments.config.as_deref())?);
     if arguments.dev {
-        return Ok(Session::local(
-            wish.config(helper()?, !arguments.no_sandbox)?,
-        ));
+        let log = place::log_folder(Form::Development);
+        let config = wish.config(helper()?, !arguments.no_sandbox)?;
+        return Ok(Session::local(ServerConfig { log, ..config }));
     }
     if !place::installed_program().exists() {
         return Err(Failure::NotInstalled);
@@ -96,6 +99,7 @@ async fn last_word(teller: &mut Teller, reason: &str) -> Result<(), Failure> {
 /// Tells events and does what is typed, until the session is over; what ends it from here ends it in order.
 async fn converse(
     mut session: Session,
+    config: Option<PathBuf>,
     stop: &mut Stop,
     lines: &mut mpsc::Receiver<Typing>,
     copies: bool,
@@ -117,6 +121,7 @@ async fn converse(
     let mut talk = Talk {
         desk,
         replies: JoinSet::new(),
+        config,
         copies,
     };
     let left = tokio::select! {
@@ -125,7 +130,11 @@ async fn converse(
     };
     match left {
         Ok(Left::Over(over)) => over,
-        Ok(Left::Wish(reason)) => end(session, reason, teller).await,
+        Ok(Left::Wish(reason)) => {
+            // What was typed before counts: a host that is to be kept is kept.
+            let _ = timeout(LAST_WORD, talk.finish(teller)).await;
+            end(session, reason, teller).await
+        }
         Err(failure) => {
             let _ = end(session, "nobody reads what it says", teller).await;
             Err(failure)
@@ -145,6 +154,8 @@ enum Left {
 struct Talk {
     desk: Desk,
     replies: JoinSet<(Typed, Reply)>,
+    /// The config file that was named, for what is to be remembered.
+    config: Option<PathBuf>,
     /// Whether the link goes to the clipboard.
     copies: bool,
 }
@@ -168,7 +179,7 @@ impl Talk {
                     }
                     News::Over(over) => return Ok(Left::Over(over)),
                 },
-                Some(Ok((typed, reply))) = self.replies.join_next() => answered(&typed, reply, teller).await?,
+                Some(Ok((typed, reply))) = self.replies.join_next() => answered(&typed, reply, self.config.as_deref(), teller).await?,
                 Some(typing) = lines.recv() => {
                     let Typing::Line(Line { text, begun }) = typing else {
                         return Ok(Left::Wish("stopped with ctrl-c"));
@@ -181,6 +192,13 @@ impl Talk {
                     }
                 }
             }
+        }
+    }
+
+    /// Waits for what was asked.
+    async fn finish(&mut self, teller: &mut Teller) {
+        while let Some(Ok((typed, reply))) = self.replies.join_next().await {
+            let _ = answered(&typed, reply, self.config.as_deref(), teller).await;
         }
     }
 
@@ -268,10 +286,15 @@ pub(super) async fn end(
 }
 
 /// Tells what a command came to. Answers to requests come as events, to everybody.
-async fn answered(typed: &Typed, reply: Reply, teller: &mut Teller) -> Result<(), Failure> {
+async fn answered(
+    typed: &Typed,
+    reply: Reply,
+    config: Option<&Path>,
+    teller: &mut Teller,
+) -> Result<(), Failure> {
     let lines = match reply {
         Reply::Answered { hosts } => match typed {
-            Typed::Allow { always: true, .. } => remember(&hosts),
+            Typed::Allow { always: true, .. } => vec![remember(&hosts, config)],
             _ => return Ok(()),
         },
         Reply::Made(LiveLink { link, label }) => {
@@ -338,6 +361,13 @@ fn requests(teller: &Teller) -> Vec<String> {
 }
 
 /// Writes hosts into the owner's config, for later sessions.
-fn remember(_hosts: &[String]) -> Vec<String> {
-    vec!["TODO".to_owned()]
+fn remember(hosts: &[String], named: Option<&Path>) -> String {
+    let rules: Vec<Rule> = hosts.iter().flat_map(|host| Rule::parse(host)).collect();
+    match config::remember(named, &rules) {
+        Ok(path) => format!(
+            "kept in {} for later sessions",
+            shown::link(&path.to_string_lossy())
+        ),
+        Err(error) => format!("NOT kept for later sessions: {error}"),
+    }
 }

@@ -36,6 +36,9 @@ pub struct Wish {
     pub chromium_flags: Vec<String>,
     /// What to call the first link.
     pub label: String,
+    /// Bytes of memory that Chromium is held to.
+    #[serde(default)]
+    pub max_memory: Option<u64>,
 }
 
 impl Default for Wish {
@@ -50,6 +53,7 @@ impl Default for Wish {
             chromium: None,
             chromium_flags: Vec::new(),
             label: "agent".to_owned(),
+            max_memory: None,
         }
     }
 }
@@ -90,6 +94,7 @@ impl Wish {
             relay: relay_choice(&self.relay)?,
             length: Duration::from_secs(self.minutes * 60),
             label: self.label,
+            log: None,
         })
     }
 

@@ -225,7 +225,29 @@ pub const REQUEST_JOINED: usize = 8;
 /// Requests that have ended and are still listed.
 pub const REQUESTS_LISTED: usize = 50;
 
+// --- The log: enforced by `server::audit`, and by `owner::logs`, which reads it.
+
+/// Bytes of a file of the log; the line that would pass it begins the next file.
+pub const LOG_FILE: u64 = 10_000_000;
+/// Files kept beside the one that is written.
+pub const LOG_KEPT: usize = 5;
+/// Lines that wait to be written; more are dropped and counted, for a slow disk must not stall a session.
+pub const LOG_QUEUE: usize = 2 * PROXY_EVENTS;
+/// Characters of one text in the log; the rest is cut.
+pub const LOG_TEXT: usize = 300;
+/// Texts of one list in the log; the rest is cut.
+pub const LOG_LIST: usize = 32;
+/// Bytes of a line that a reader takes for one of ours: a list of texts, each character as a surrogate pair of escapes.
+pub const LOG_LINE: usize = 256 * KIB;
+/// A reader that follows the log looks for new lines this often.
+pub const LOG_POLL: Duration = Duration::from_millis(200);
+
 // --- The owner's side: enforced by `owner`.
+
+/// Bytes of the config file: a list of hosts as long as anybody writes, and no more.
+pub const CONFIG_FILE: u64 = 1_000_000;
+/// Least bytes of memory that Chromium may be held to: with less it does not start.
+pub const MEMORY_LEAST: u64 = 512 * 1024 * 1024;
 
 /// Minutes of the longest session: ten years; a longer one would leave the range of the clock.
 pub const SESSION_MINUTES_MOST: u64 = 10 * 365 * 24 * 60;
@@ -371,6 +393,7 @@ const _: () = {
     assert!(REQUESTS_WAITING <= REQUESTS_IN_WINDOW && REQUESTS_WAITING <= REQUESTS_LISTED);
     assert!(RESOLVE_ATTEMPT.as_millis() * 2 < RESOLVE_TIME.as_millis());
     assert!(HOST + 6 <= REFUSED_TARGET);
+    assert!((LOG_LIST + 8) * LOG_TEXT * 12 < LOG_LINE);
 };
 
 // --- The install and its self-test, enforced by `owner`.

@@ -16,9 +16,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::answers::{self, Body};
 use super::contexts::Context;
 use super::dial::dial;
-use super::events::Event;
 use super::failure::Stop;
 use super::leash::Leash;
+use super::ledger::Entry;
 use super::request::{self, Ask, Destination};
 use super::tunnel::Tunnel;
 use super::{Shared, plain};
@@ -60,6 +60,7 @@ pub(super) struct Reached {
     pub(super) port: Port,
     pub(super) leash: Leash,
     pub(super) context: Arc<Context>,
+    pub(super) entry: Arc<Entry>,
     pub(super) place: Place,
 }
 
@@ -190,12 +191,7 @@ async fn reach(
         end = leash.cut(host) => return Err(end.into()),
     };
     let _ = stream.set_nodelay(true);
-    shared.log.send(Event::Reached {
-        user: context.user.clone(),
-        host: host.to_string(),
-        port: port.number(),
-        address,
-    });
+    let entry = Entry::open(shared, context, host, port, address);
     let (host, context) = (host.clone(), context.clone());
     Ok(Reached {
         stream,
@@ -203,6 +199,7 @@ async fn reach(
         port,
         leash,
         context,
+        entry,
         place,
     })
 }

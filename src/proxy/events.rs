@@ -33,6 +33,8 @@ pub enum Event {
         host: String,
         /// 80 or 443.
         port: u16,
+        /// The address that was dialled.
+        address: IpAddr,
         /// Bytes from the browser to the host.
         sent: u64,
         /// Bytes from the host to the browser.

@@ -22,6 +22,7 @@ pub mod gate;
 pub mod hello;
 mod interfaces;
 mod leash;
+mod ledger;
 mod listener;
 mod plain;
 pub mod request;

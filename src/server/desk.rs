@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::audit::{Audit, Record};
 use super::event::Event;
 use super::session::Server;
 use super::status::Status;
@@ -165,7 +166,7 @@ pub async fn run(
             asked = asks.recv() => if let Some(ending) = not_yet(asked) {
                 stopped.cancel();
                 if let Ok(Ok(server)) = timeout(SHUTDOWN, starting).await {
-                    server.end().await;
+                    server.end(&ending.reason).await;
                 }
                 return Ok(ending);
             },
@@ -173,7 +174,7 @@ pub async fn run(
         }
     };
     let ending = serve(&mut server, &mut asks).await;
-    server.end().await;
+    server.end(&ending.reason).await;
     Ok(ending)
 }
 
@@ -204,7 +205,7 @@ async fn serve(server: &mut Server, asks: &mut mpsc::Receiver<Asked>) -> Ending 
         let Some((ask, answer)) = asked else {
             return Ending::wanted("the owner's side is gone");
         };
-        let link = server.link().clone();
+        let (link, audit) = (server.link().clone(), server.audit());
         let reply = match ask {
             Ask::Allow { number } => decide(server, number, Decision::Allowed, None),
             Ask::Deny { number, note } => decide(server, number, Decision::Denied, note),
@@ -216,7 +217,7 @@ async fn serve(server: &mut Server, asks: &mut mpsc::Receiver<Asked>) -> Ending 
             },
             Ask::Status => Reply::Status(Box::new(server.status())),
             Ask::Link { label } => {
-                waiting.spawn(async move { give(answer, made(&link, &label).await) });
+                waiting.spawn(async move { give(answer, made(&link, &label, &audit).await) });
                 continue;
             }
             Ask::Links => {
@@ -224,7 +225,7 @@ async fn serve(server: &mut Server, asks: &mut mpsc::Receiver<Asked>) -> Ending 
                 continue;
             }
             Ask::Revoke { link: dead } => {
-                waiting.spawn(async move { give(answer, revoke(&link, &dead).await) });
+                waiting.spawn(async move { give(answer, revoke(&link, &dead, &audit).await) });
                 continue;
             }
             Ask::Stop { reason } => {
@@ -248,8 +249,12 @@ fn give(answer: oneshot::Sender<Reply>, done: Result<Reply, LinkError>) {
     let _ = answer.send(done.unwrap_or_else(|error| no(error.to_string())));
 }
 
-async fn made(link: &Link, label: &str) -> Result<Reply, LinkError> {
+async fn made(link: &Link, label: &str, audit: &Audit) -> Result<Reply, LinkError> {
     let made = link.mint(label).await?;
+    audit.write(Record::Link {
+        label: made.label.clone(),
+        reason: "asked for by the owner".to_owned(),
+    });
     Ok(Reply::Made(LiveLink {
         link: made.link,
         label: made.label,
@@ -267,10 +272,17 @@ async fn links(link: &Link) -> Result<Reply, LinkError> {
     Ok(Reply::Links { links })
 }
 
-async fn revoke(link: &Link, dead: &str) -> Result<Reply, LinkError> {
+async fn revoke(link: &Link, dead: &str, audit: &Audit) -> Result<Reply, LinkError> {
     let listed = link.list().await?;
     let was_live = match listed.into_iter().find(|live| live.minted.link == dead) {
-        Some(live) => link.revoke(&live.minted.token).await?,
+        Some(live) => {
+            let was_live = link.revoke(&live.minted.token).await?;
+            audit.write(Record::Link {
+                label: live.minted.label,
+                reason: "revoked by the owner".to_owned(),
+            });
+            was_live
+        }
         None => false,
     };
     Ok(Reply::Revoked { was_live })

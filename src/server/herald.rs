@@ -1,4 +1,4 @@
-//! Tells the owner what happens. Whoever tells never waits: an owner who does not read loses calls and refusals, which are
+//! Tells the owner, and the log, what happens. Whoever tells never waits: an owner who does not read loses calls and refusals, which are
 //! counted, but never a question, an answer or a link.
 
 use std::sync::Arc;
@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::mpsc;
 
+use super::audit::Audit;
+use super::chronicle;
 use super::event::Event;
 use crate::policy::limits::OWNER_EVENT_RESERVE;
 
@@ -14,6 +16,7 @@ use crate::policy::limits::OWNER_EVENT_RESERVE;
 pub(super) struct Herald {
     events: mpsc::Sender<Event>,
     missed: Arc<AtomicU64>,
+    audit: Audit,
 }
 
 impl Herald {
@@ -21,11 +24,20 @@ impl Herald {
         Self {
             events,
             missed: Arc::default(),
+            audit: Audit::default(),
         }
     }
 
-    /// Tells an event.
+    /// Tells a log too.
+    pub(super) fn with_log(self, audit: Audit) -> Self {
+        Self { audit, ..self }
+    }
+
+    /// Tells an event, the log first: it keeps what an owner who does not read loses.
     pub(super) fn tell(&self, event: Event) {
+        if let Some(record) = chronicle::record(&event) {
+            self.audit.write(record);
+        }
         let full = self.events.capacity() <= OWNER_EVENT_RESERVE;
         if event.is_chatter() && full {
             self.missed.fetch_add(1, Ordering::Relaxed);

@@ -5,9 +5,11 @@ mod approvals;
 pub mod archive;
 pub mod arguments;
 pub mod artifacts;
+pub mod audit;
 pub mod blank;
 pub mod briefing;
 pub mod canary;
+mod chronicle;
 pub mod desk;
 pub mod event;
 mod herald;
@@ -55,6 +57,8 @@ pub struct ServerConfig {
     pub allow: Allowlist,
     /// What the owner calls the link.
     pub label: String,
+    /// The folder of the log, where there is one.
+    pub log: Option<PathBuf>,
 }
 
 /// The relay of a session.

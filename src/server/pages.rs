@@ -176,6 +176,14 @@ impl Pages {
         }
     }
 
+    /// The name of the page whose browser context has this user name at the proxy.
+    pub(super) fn name_of(&self, user: &str) -> Option<String> {
+        let table = self.table();
+        let mut open = table.open.values();
+        open.find(|opened| opened.page.user() == user)
+            .map(|opened| opened.id.clone())
+    }
+
     /// The open pages in the order they were opened.
     pub(super) fn list(&self) -> Vec<Arc<Opened>> {
         self.bury();

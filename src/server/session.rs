@@ -12,6 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Answer;
 use super::approvals::Approvals;
 use super::artifacts::Artifacts;
+use super::audit::{Audit, Record};
+use super::chronicle::Chronicle;
 use super::desk::{Ending, OpenPage};
 use super::herald::Herald;
 use super::keeper::{Browser, Keeper, Vitals};
@@ -59,6 +61,7 @@ pub(super) struct Server {
     relay: Option<EmbeddedRelay>,
     pub(super) relay_address: String,
     pub(super) began: Instant,
+    chronicle: Chronicle,
     tasks: JoinSet<()>,
     closing: CancellationToken,
     over: mpsc::Receiver<String>,
@@ -73,7 +76,11 @@ impl Server {
         stopped: &CancellationToken,
     ) -> Result<Self, StartError> {
         let began = Instant::now();
-        let herald = Herald::new(events);
+        let warn = events.clone();
+        let mut chronicle = Chronicle::open(config.log.as_deref(), move |text| {
+            let _ = warn.try_send(Event::Progress { text });
+        });
+        let herald = Herald::new(events).with_log(chronicle.audit());
         let tell = |text: String| herald.tell(Event::Progress { text });
         let (allow, allowed) = watch::channel(Arc::new(config.allow.clone()));
         let (proxy_events, refusals) = mpsc::channel(PROXY_EVENTS);
@@ -107,7 +114,7 @@ impl Server {
         };
         tasks.spawn(keeper.keep(chromium.clone(), body));
         tasks.spawn(Arc::clone(&pages).keep_spare(closing.clone()));
-        tasks.spawn(tell_refusals(refusals, herald.clone(), closing.clone()));
+        chronicle.hear_proxy(refusals, Arc::clone(&pages), herald.clone());
         let linked = tokio::select! {
             linked = connect(&config, &verdict, end, &herald) => linked,
             () = stopped.cancelled() => Err(StartError::Unwanted),
@@ -143,6 +150,9 @@ impl Server {
         };
         let (over_sender, over) = mpsc::channel(1);
         tasks.spawn(router.run(linked.calls, over_sender, closing.clone()));
+        chronicle
+            .audit()
+            .write(started(&session, &chromium, &linked.address));
         herald.tell(ready(
             &session,
             &chromium,
@@ -156,6 +166,7 @@ impl Server {
             relay: linked.relay,
             relay_address: linked.address,
             began,
+            chronicle,
             tasks,
             closing,
             over,
@@ -183,8 +194,8 @@ impl Server {
         }
     }
 
-    /// Ends everything in order, within [`SHUTDOWN`]: no more calls, no more pages, no browser, no proxy, no folder.
-    pub(super) async fn end(mut self) {
+    /// Ends everything in order, within [`SHUTDOWN`]: no more calls, no more pages, no browser, no proxy, no log, no folder.
+    pub(super) async fn end(mut self, reason: &str) {
         let ended = timeout(SHUTDOWN, async {
             self.session.approvals.close();
             self.link.close().await;
@@ -194,6 +205,7 @@ impl Server {
             self.closing.cancel();
             join(&mut self.tasks).await;
             self.session.kit.proxy.close().await;
+            self.chronicle.end(reason).await;
         });
         if ended.await.is_err() {
             tracing::warn!("the session did not end in time; what is left of it is killed");
@@ -218,6 +230,11 @@ impl Server {
     /// The way to the relay.
     pub(super) fn link(&self) -> &Link {
         &self.link
+    }
+
+    /// The way into the log.
+    pub(super) fn audit(&self) -> Audit {
+        self.chronicle.audit()
     }
 
     /// The owner's word on a request: the hosts that it was about.
@@ -295,25 +312,16 @@ fn ready(
     }))
 }
 
-/// Tells the owner of refused hosts; where nobody listens, they are dropped.
-async fn tell_refusals(
-    mut refusals: mpsc::Receiver<ProxyEvent>,
-    herald: Herald,
-    closing: CancellationToken,
-) {
-    let telling = async {
-        while let Some(event) = refusals.recv().await {
-            if let ProxyEvent::Stopped { target, reason, .. } = event {
-                herald.tell(Event::Refused {
-                    host: target,
-                    reason: reason.as_str().to_owned(),
-                });
-            }
-        }
-    };
-    tokio::select! {
-        () = telling => {}
-        () = closing.cancelled() => {}
+/// The session's begin, for the log.
+fn started(session: &Session, chromium: &Chromium, relay: &str) -> Record {
+    Record::Started {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        relay: relay.to_owned(),
+        gpu: session.verdict.word().to_owned(),
+        browser: chromium.version.clone(),
+        sandbox: session.kit.setup.sandbox,
+        network_namespace: chromium.isolation.is_ok(),
+        hosts: session.hosts(),
     }
 }
 

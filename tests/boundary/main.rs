@@ -11,5 +11,6 @@ mod names;
 mod password;
 mod plain;
 mod refusals;
+mod told;
 mod tunnels;
 mod uploads;

@@ -57,7 +57,11 @@ impl Agent {
 
     /// Whether anything answers behind the link.
     pub fn is_alive(&self) -> bool {
-        self.try_call("GET", "/info", "").is_ok()
+        self.try_info().is_ok()
+    }
+
+    pub fn try_info(&self) -> std::io::Result<Reply> {
+        self.try_call("GET", "/info", "")
     }
 
     pub fn get(&self, tool: &str) -> Reply {

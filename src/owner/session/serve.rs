@@ -13,8 +13,9 @@ use super::wire::{Opening, Question, Says, Sealed};
 use super::{News, Session};
 use crate::owner::input::{self, Typing};
 use crate::owner::{Failure, helper};
-use crate::place;
+use crate::place::{self, Form};
 use crate::policy::limits::SERVER_LINE;
+use crate::server::ServerConfig;
 use crate::server::desk::{Ask, Reply};
 
 /// Lines out, each with the key of the run.
@@ -64,8 +65,9 @@ pub(in crate::owner) async fn run() -> Result<(), Failure> {
         Ok(lease) => lease,
         Err(failure) => return fail(&mut out, failure).await,
     };
+    let log = place::log_folder(Form::Installed);
     let session = match wish.config(helper()?, true) {
-        Ok(config) => Session::local(config),
+        Ok(config) => Session::local(ServerConfig { log, ..config }),
         Err(usage) => return fail(&mut out, usage.into()).await,
     };
     let over = tokio::select! {
