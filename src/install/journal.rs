@@ -258,12 +258,13 @@ mod tests {
             .standing()
             .map(|entry| entry.did.step().thing())
             .collect();
-        assert_eq!(things.len(), 12, "{things:#?}");
+        assert_eq!(things.len(), 13, "{things:#?}");
         for kind in [
             "group",
             "user",
             "records",
             "home",
+            "log folder",
             "folder",
             "Chromium",
             "version",

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::action::{
-    Action, Chromium, Directory, Error, Folder, Group, Home, Link, Member, Profile, Program,
+    Action, Chromium, Directory, Error, Folder, Group, Home, Link, Log, Member, Profile, Program,
     Records, Rule, Standing, User,
 };
 use super::journal::Ledger;
 use super::run::has;
 use super::{Failure, Wishes, action, files, system};
-use crate::place::{ACCOUNT, LAYOUT};
+use crate::place::{ACCOUNT, Form, LAYOUT, log_folder};
 
 /// How much of a digest names a folder: enough that two never meet.
 const SHORT: usize = 16;
@@ -29,6 +29,13 @@ pub(super) fn wanted(wishes: &Wishes, ledger: &Ledger) -> Result<Vec<Action>, Fa
         path: LAYOUT.home.into(),
         user: ACCOUNT.to_owned(),
     }));
+    if let Some(path) = log_folder(Form::Installed) {
+        plan.push(Action::Log(Log {
+            path,
+            user: ACCOUNT.to_owned(),
+            reader: wishes.owner.clone(),
+        }));
+    }
     let versions = LAYOUT.versions();
     // The folders from the first that may be missing, down to the versions.
     let folders = versions

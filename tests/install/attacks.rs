@@ -117,7 +117,7 @@ fn a_lock_that_somebody_holds_is_named_with_its_holder() {
     let lock = "/var/lib/agent-socket/gpu-browser/install.lock";
     let mut holder = machine
         .command(&format!(
-            "exec runuser -u {ACCOUNT} -- flock --shared {lock} sh -c 'echo held; exec sleep 1000'"
+            "exec runuser -u {ACCOUNT} -- flock --shared --no-fork {lock} sh -c 'echo held; exec sleep 1000'"
         ))
         .spawn()
         .unwrap();

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use crate::machine::{ACCOUNT, INSTALLED, Machine, OWNER, PROGRAM};
+use crate::machine::{ACCOUNT, INSTALLED, Machine, OWNER, PROGRAM, STRANGER};
 
 const NEXT: &str = "/tmp/gpu-browser-next";
 
@@ -56,6 +56,10 @@ fn an_install_makes_what_the_plan_says_and_nothing_more() {
         mode("/etc/sudoers.d/agent-socket-gpu-browser"),
         (0o440, true)
     );
+    assert_eq!(mode("/var/log/agent-socket-gpu-browser"), (0o2750, false));
+    let listing = "ls /var/log/agent-socket-gpu-browser";
+    machine.person(OWNER, listing).expect(0);
+    machine.person(STRANGER, listing).says("denied");
     assert_eq!(mode(INSTALLED), (0o755, true));
     machine
         .root(&format!(

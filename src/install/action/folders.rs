@@ -27,6 +27,15 @@ pub(in crate::install) struct Home {
     pub(in crate::install) user: String,
 }
 
+/// The folder of the log: the account writes it, the owner's group reads it, and nobody else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::install) struct Log {
+    pub(in crate::install) path: PathBuf,
+    pub(in crate::install) user: String,
+    /// The person whose group may read it.
+    pub(in crate::install) reader: String,
+}
+
 /// The folder of the records, given to the account's group to read. It is made before there is a journal, and goes last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::install) struct Records {
@@ -137,6 +146,60 @@ impl Step for Home {
 
     fn apply(&self) -> Result<(), Error> {
         files::folder(&self.path, 0o700, self.owner()?)
+    }
+
+    fn remove(&self) -> Result<(), Error> {
+        files::remove_tree(&self.path)
+    }
+}
+
+/// What is written in the folder belongs to the folder's group.
+const LOG: u32 = 0o2750;
+
+impl Log {
+    fn owner(&self) -> Result<Owner, Error> {
+        let unknown = |name: &str| Error::NotProven(format!("there is no account {name}"));
+        let writer = database::user(&self.user)?.ok_or_else(|| unknown(&self.user))?;
+        let reader = nix::unistd::User::from_name(&self.reader).ok().flatten();
+        let reader = reader.ok_or_else(|| unknown(&self.reader))?;
+        Ok(Owner {
+            uid: writer.uid,
+            gid: reader.gid.as_raw(),
+        })
+    }
+}
+
+impl Step for Log {
+    fn thing(&self) -> String {
+        format!("log folder {}", self.path.display())
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "make the folder of its log {}, which the group of {} may read",
+            self.path.display(),
+            self.reader
+        )
+    }
+
+    fn inspect(&self) -> Result<Standing, Error> {
+        let Some(found) = kind(&self.path)? else {
+            return Ok(Standing::Absent);
+        };
+        let is_same = self.owner().is_ok_and(|owner| {
+            found.is_dir()
+                && (found.uid(), found.gid()) == (owner.uid, owner.gid)
+                && found.mode() & 0o7777 == LOG
+        });
+        Ok(if is_same {
+            Standing::Same
+        } else {
+            Standing::different(seen(&self.path, &found))
+        })
+    }
+
+    fn apply(&self) -> Result<(), Error> {
+        files::folder(&self.path, LOG, self.owner()?)
     }
 
     fn remove(&self) -> Result<(), Error> {

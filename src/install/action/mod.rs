@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub(super) use self::accounts::{Group, Member, User};
 pub(super) use self::chromium::Chromium;
 pub(super) use self::directory::{Directory, free_number};
-pub(super) use self::folders::{Folder, Home, Link, Records};
+pub(super) use self::folders::{Folder, Home, Link, Log, Records};
 pub(super) use self::profile::{Profile, is_profiled, is_restricted};
 pub(super) use self::program::Program;
 pub(super) use self::rule::{Rule, is_plain};
@@ -118,6 +118,7 @@ pub(super) enum Action {
     Member(Member),
     Records(Records),
     Home(Home),
+    Log(Log),
     Folder(Folder),
     Chromium(Chromium),
     Program(Program),
@@ -136,6 +137,7 @@ impl Action {
             Self::Member(step) => step,
             Self::Records(step) => step,
             Self::Home(step) => step,
+            Self::Log(step) => step,
             Self::Folder(step) => step,
             Self::Chromium(step) => step,
             Self::Program(step) => step,
