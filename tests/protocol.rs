@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpu_browser::browser::command::SENT;
+use gpu_browser::browser::command::{SENT, look};
 
 /// See the head of the file for where it comes from.
 const PUBLISHED: &str = include_str!("data/protocol.txt");
@@ -52,6 +52,7 @@ fn every_command_and_parameter_that_is_sent_is_published() {
     assert!(!SENT.is_empty());
     let missing: Vec<String> = SENT
         .iter()
+        .chain(look::SENT)
         .flat_map(|(method, fields)| unknown(&protocol, method, fields))
         .collect();
     assert!(missing.is_empty(), "not in the protocol: {missing:#?}");

@@ -10,6 +10,7 @@ pub mod find;
 pub mod flags;
 pub mod fold;
 pub mod folder;
+pub mod journal;
 pub mod namespace;
 pub mod navigate;
 pub mod observed;

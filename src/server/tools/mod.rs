@@ -1,10 +1,13 @@
 //! The agent's tools, one file each: arguments in, an answer or a refusal out.
 
 mod close;
+mod console;
 mod eval;
 pub mod files;
 pub mod image;
 mod info;
+mod listing;
+mod network;
 mod page;
 pub mod schemas;
 mod screenshot;
@@ -29,6 +32,8 @@ pub(super) async fn call(session: &Session, method: &str, path: &str, body: &str
         ("POST", "/close") => close::post(session, body).await,
         ("POST", "/eval") => eval::post(session, body).await,
         ("POST", "/screenshot") => screenshot::post(session, body).await,
+        ("POST", "/console") => console::post(session, body),
+        ("POST", "/network") => network::post(session, body).await,
         ("POST", "/image") => image::post(&session.artifacts, body).await,
         _ => Err(Refused::new(
             Code::NotFound,

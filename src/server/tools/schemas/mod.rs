@@ -3,6 +3,8 @@
 //! The schemas are documentation; what a body must be is decided by the types that parse it. A test holds the names of
 //! the fields against the types where both are here.
 
+mod look;
+
 use serde_json::{Value, json};
 
 use crate::policy::limits::{
@@ -37,7 +39,7 @@ pub fn tools() -> Vec<ToolEntry> {
         description,
         input_schema: Some(schema),
     };
-    vec![
+    let mut tools = vec![
         bodiless(
             "/info",
             "The GPU (hardware or software, proven by pixels), browser, session end, allowed hosts, limits",
@@ -70,7 +72,9 @@ pub fn tools() -> Vec<ToolEntry> {
             "Fetch a part of a picture as plain base64; the parts joined are the file",
             image(),
         ),
-    ]
+    ];
+    tools.extend(look::tools());
+    tools
 }
 
 fn object(required: &[&str], properties: &Value) -> Value {
@@ -217,7 +221,7 @@ mod tests {
     fn each_tool_is_listed_once_with_one_line() {
         let tools = tools();
         let names: BTreeSet<_> = tools.iter().map(|tool| (tool.method, tool.path)).collect();
-        assert_eq!((names.len(), tools.len()), (9, 9));
+        assert_eq!((names.len(), tools.len()), (11, 11));
         for tool in &tools {
             assert!(
                 tool.description.len() <= 110 && !tool.description.contains('\n'),
@@ -234,7 +238,7 @@ mod tests {
             .iter()
             .filter_map(|tool| Some(tool.input_schema.as_ref()?.to_string().len()))
             .sum();
-        assert!(bytes < 5 * 1024, "{bytes} bytes");
+        assert!(bytes < 7 * 1024, "{bytes} bytes");
     }
 
     /// An unknown field is answered with the fields that are known: those of the schema.
