@@ -34,6 +34,8 @@ bench: setup-bench
 	$(CARGO) build --release
 	$(CARGO) run --release --example relay_bench
 	$(CARGO) run --release --example proxy_bench
+	# Needs root: how fast 100 MB of uploads come into a page.
+	$(CARGO) test --release --test egress hundred -- --nocapture
 	cd bench && npm ci --no-audit --no-fund && node run.mjs $(BENCH)
 
 setup:

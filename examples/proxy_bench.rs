@@ -1,7 +1,7 @@
-//! The proxy's speed beside a direct connection and tinyproxy, on one machine in one run: `make bench` runs it.
+//! The proxy's speed beside a direct connection, tinyproxy and squid, on one machine in one run: `make bench` runs it.
 //!
 //! Everything is in one network namespace that this program makes: a site on a public-range address on its loopback, a
-//! scripted name server, our proxy, tinyproxy where it is installed. Nothing leaves it. Rows are run alternately and the
+//! scripted name server, our proxy, tinyproxy and squid where they are installed. Nothing leaves it. Rows are run alternately and the
 //! median of the rounds is printed, as one JSON line each.
 
 #![allow(
@@ -31,6 +31,7 @@ const ROUNDS: usize = 5;
 const REQUESTS: usize = 1_600;
 const BULK: usize = 512 << 20;
 const TINYPROXY: &str = "127.0.0.1:8888";
+const SQUID: &str = "127.0.0.1:3128";
 
 /// How a client gets to the site.
 #[derive(Clone)]
@@ -154,6 +155,26 @@ fn tinyproxy(folder: &std::path::Path) -> Option<Child> {
     command.spawn().ok()
 }
 
+/// Squid without its cache and its log, which the others have neither of.
+fn squid(folder: &std::path::Path) -> Option<Child> {
+    let settings = folder.join("squid.conf");
+    let text = format!(
+        "http_port {SQUID}\nhttp_access allow all\ncache deny all\naccess_log none\ncache_log /dev/null\n\
+        pid_filename none\nmax_filedescriptors 8192\nshutdown_lifetime 0 seconds\nworkers 1\n\
+        dns_nameservers 9.9.9.9\nnetdb_filename none\ncoredump_dir {}\n",
+        folder.display()
+    );
+    std::fs::write(&settings, text).ok()?;
+    // It belongs to the administrator's commands, which are not on everybody's path.
+    let mut command = Command::new("/usr/sbin/squid");
+    command
+        .args(["-N", "-f"])
+        .arg(&settings)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn().ok()
+}
+
 /// Resident memory of a process, its threads included, in kilobytes.
 fn resident(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
@@ -244,14 +265,23 @@ fn run() {
             password: password.clone(),
         };
         let folder = tempfile::tempdir().unwrap();
-        let theirs = tinyproxy(folder.path());
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        let (tinyproxy, squid) = (tinyproxy(folder.path()), squid(folder.path()));
+        for (at, child) in [(TINYPROXY, &tinyproxy), (SQUID, &squid)] {
+            while child.is_some() && TcpStream::connect(at).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
         let ways: Vec<Way> = (1..=8)
             .map(|number| Way::Through(at, Some(credential(number))))
             .collect();
         let mut rows = vec![("direct", Way::Direct), ("ours", ways[0].clone())];
-        if theirs.is_some() {
-            rows.push(("tinyproxy", Way::Through(TINYPROXY.parse().unwrap(), None)));
+        for (name, at, child) in [
+            ("tinyproxy", TINYPROXY, &tinyproxy),
+            ("squid", SQUID, &squid),
+        ] {
+            if child.is_some() {
+                rows.push((name, Way::Through(at.parse().unwrap(), None)));
+            }
         }
         measure(rows).await;
         let before = resident(ours.id());
@@ -266,7 +296,7 @@ fn run() {
             "{{\"way\":\"ours\",\"kb_before\":{before},\"kb_with_512_idle_tunnels\":{}}}",
             resident(ours.id())
         );
-        for child in [Some(ours), theirs].iter_mut().flatten() {
+        for child in [Some(ours), tinyproxy, squid].iter_mut().flatten() {
             child.kill().unwrap();
             child.wait().unwrap();
         }

@@ -88,3 +88,8 @@ pub fn fuzz_client_hello(data: &[u8]) {
         Hello::Nameless | Hello::NotTls => {}
     }
 }
+
+/// The archives of uploads: whatever the bytes, no path and no size that an upload may not have.
+pub fn fuzz_archive(data: &[u8]) {
+    gpu_browser::server::archive::fuzz(data);
+}

@@ -57,6 +57,8 @@ wanted() {
         has node || echo node
         has npm || echo npm
         [ "$(uname -s)" != Linux ] || has setpriv || echo setpriv
+        [ "$(uname -s)" != Linux ] || has tinyproxy || echo tinyproxy
+        [ "$(uname -s)" != Linux ] || has squid || [ -x /usr/sbin/squid ] || echo squid
         ;;
       *) fail "there is no part '$part'; the parts are run, test and bench" ;;
     esac

@@ -70,7 +70,7 @@ fn log(verbose: bool) {
     let filter = place::log_filter().unwrap_or_else(|| usual.to_owned());
     tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::builder().parse_lossy(filter))
-        .with_writer(std::io::stderr)
+        .with_writer(owner::log_writer)
         .with_ansi(std::io::stderr().is_terminal() && !place::no_color())
         .log_internal_errors(false)
         .init();

@@ -9,6 +9,25 @@ pub const APP_ID: &str = "gpu-browser";
 /// The public relay.
 pub const PUBLIC_RELAY: &str = "https://agentsocket.dev";
 
+/// Our program in its installed place, the only one that the owner may run under the account.
+pub fn installed_program() -> PathBuf {
+    let base = if cfg!(target_os = "macos") {
+        "/Library/AgentSocket"
+    } else {
+        "/opt/agent-socket"
+    };
+    PathBuf::from(base).join("gpu-browser/current/gpu-browser")
+}
+
+/// The two forms that a session runs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Under the account of an install.
+    Installed,
+    /// As the present user (`--dev`).
+    Development,
+}
+
 /// The folder that the verdicts of the probe are cached in.
 pub fn cache_folder() -> Option<PathBuf> {
     let base = if cfg!(target_os = "macos") {
@@ -21,9 +40,47 @@ pub fn cache_folder() -> Option<PathBuf> {
     Some(base.join("gpu-browser"))
 }
 
+/// The folder of the log. Of a session under the account: made by the install, the account's, and readable to the owner's
+/// group (2750), for the account's home is closed to everybody. In development: the owner's own.
+pub fn log_folder(form: Form) -> Option<PathBuf> {
+    match form {
+        Form::Installed if cfg!(target_os = "macos") => Some("/Library/Logs".into()),
+        Form::Installed => Some("/var/log".into()),
+        Form::Development if cfg!(target_os = "macos") => Some(home()?.join("Library/Logs")),
+        Form::Development => variable("XDG_STATE_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(home()?.join(".local/state"))),
+    }
+    .map(|base| match form {
+        Form::Installed => base.join(ACCOUNT),
+        Form::Development => base.join(APP_ID),
+    })
+}
+
+/// The owner's config file.
+pub fn config_file() -> Option<PathBuf> {
+    let base = if cfg!(target_os = "macos") {
+        home()?.join("Library/Application Support")
+    } else {
+        variable("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(home()?.join(".config")))?
+    };
+    Some(base.join(APP_ID).join("config.toml"))
+}
+
 /// Folders that a run's own folder may lie in, in order: each on a disk, since pictures are kept there.
 pub fn run_folder_base() -> PathBuf {
     variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+}
+
+/// The folder of the sockets through which the owner reaches a running session from another terminal; it is made for the owner
+/// alone.
+pub fn socket_folder() -> PathBuf {
+    match variable("XDG_RUNTIME_DIR") {
+        Some(folder) => PathBuf::from(folder).join("gpu-browser"),
+        None => run_folder_base().join(format!("gpu-browser-{}", nix::unistd::getuid())),
+    }
 }
 
 /// The search path of the caller, where a Chromium or an Xvfb may lie.

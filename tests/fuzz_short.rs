@@ -67,3 +67,8 @@ fn the_host_grammar_keeps_its_promises() {
 fn the_client_hello_keeps_its_promises() {
     run("client_hello", 20_000, entries::fuzz_client_hello);
 }
+
+#[test]
+fn the_archive_reader_keeps_its_promises() {
+    run("archive", 4_000, entries::fuzz_archive);
+}

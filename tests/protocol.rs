@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpu_browser::browser::command::{SENT, look};
+use gpu_browser::browser::command::{SENT, act, look};
 
 /// See the head of the file for where it comes from.
 const PUBLISHED: &str = include_str!("data/protocol.txt");
@@ -20,8 +20,10 @@ fn published() -> Protocol {
 
 /// The name on the wire of a field.
 fn on_the_wire(field: &str) -> String {
-    if field == "source_url" {
-        return "sourceURL".to_owned();
+    match field {
+        "source_url" => return "sourceURL".to_owned(),
+        "kind" => return "type".to_owned(),
+        _ => {}
     }
     let mut parts = field.split('_');
     let mut name = parts.next().unwrap_or_default().to_owned();
@@ -50,9 +52,9 @@ fn every_command_and_parameter_that_is_sent_is_published() {
     let protocol = published();
     assert!(protocol.len() > 600, "{} commands", protocol.len());
     assert!(!SENT.is_empty());
-    let missing: Vec<String> = SENT
-        .iter()
-        .chain(look::SENT)
+    let missing: Vec<String> = [SENT, act::SENT, look::SENT]
+        .into_iter()
+        .flatten()
         .flat_map(|(method, fields)| unknown(&protocol, method, fields))
         .collect();
     assert!(missing.is_empty(), "not in the protocol: {missing:#?}");

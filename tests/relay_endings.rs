@@ -4,6 +4,7 @@ mod relay_stage;
 
 use std::time::{Duration, Instant};
 
+use gpu_browser::relay::address::{PlainHttp, RelayAddress};
 use gpu_browser::relay::link::{Ending, Link, LinkError, Trouble};
 use relay_stage::fake::FakeRelay;
 use relay_stage::*;
@@ -102,7 +103,7 @@ async fn what_stands_in_the_way_is_told_apart() {
             "Unreachable",
         ),
         ("SSH-2.0-OpenSSH_9.2\r\n", "NotARelay"),
-        ("", "NotARelay"),
+        ("", "HungUp"),
     ] {
         let (trouble, ()) = tokio::join!(away(&mut events), relay.say(answer.as_bytes()));
         assert!(
@@ -110,6 +111,8 @@ async fn what_stands_in_the_way_is_told_apart() {
             "{answer:?} gave {trouble:?}"
         );
         assert!(!trouble.fix().is_empty());
+        let passes = ["RateLimited", "Unreachable", "HungUp"].contains(&expected);
+        assert_eq!(trouble.may_pass(), passes, "{trouble}");
     }
     let address = relay.address;
     drop(relay);
@@ -121,4 +124,37 @@ async fn what_stands_in_the_way_is_told_apart() {
         }
     });
     assert!(trouble.await.to_string().contains(&address.to_string()));
+}
+
+#[tokio::test]
+async fn a_websocket_of_another_kind_is_no_relay() {
+    let relay = FakeRelay::bind().await;
+    let (_link, mut events) = Link::open(link_config(relay.address));
+    for code in [1002, 1003, 1007] {
+        let mut socket = relay.accept().await;
+        socket.frame().await;
+        socket.close(code).await;
+        assert!(matches!(away(&mut events).await, Trouble::NotARelay { .. }));
+    }
+    // A server that goes away in the middle comes back.
+    let mut socket = relay.accept().await;
+    socket.frame().await;
+    socket.close(1001).await;
+    assert!(away(&mut events).await.may_pass());
+}
+
+#[tokio::test]
+async fn a_name_without_an_address_and_a_server_that_says_nothing_may_pass() {
+    let silent = FakeRelay::bind().await;
+    let mut config = link_config(silent.address);
+    config.timing.connect = Duration::from_millis(200);
+    let mut nameless = config.clone();
+    nameless.relay = RelayAddress::parse("https://relay.invalid", PlainHttp::LoopbackOnly).unwrap();
+    for config in [config, nameless] {
+        let relay = config.relay.to_string();
+        let (_link, mut events) = Link::open(config);
+        let trouble = away(&mut events).await;
+        assert!(matches!(trouble, Trouble::Unreachable { .. }), "{trouble}");
+        assert!(trouble.may_pass() && trouble.to_string().contains(&relay));
+    }
 }

@@ -269,6 +269,19 @@ async fn agent(
     answered
 }
 
+/// Cuts that are waited for.
+const CUTS: usize = 50;
+
+/// Waits until the link has come back once more.
+async fn back(link: &Link, before: u64) {
+    let again = async {
+        while link.status().reconnects == before {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    soon(again).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_survives_fifty_random_cuts_under_load() {
     let relay = relay().await;
@@ -285,10 +298,23 @@ async fn a_session_survives_fifty_random_cuts_under_load() {
             stop.clone(),
         ));
     }
-    let mut chance = [0; 50];
+    let mut chance = [0; 100];
     getrandom::fill(&mut chance).unwrap();
-    for byte in chance {
-        tokio::time::sleep(Duration::from_millis(10 + u64::from(byte) / 2)).await;
+    let (counted, blind) = chance.split_at(CUTS);
+    for byte in counted {
+        let before = link.status().reconnects;
+        tokio::time::sleep(Duration::from_millis(u64::from(*byte) / 2)).await;
+        wire.cut();
+        back(&link, before).await;
+    }
+    assert_eq!(
+        link.status().reconnects,
+        50,
+        "each cut was one of a live connection"
+    );
+    // As many again, wherever they come: into a connection, a handshake, a resume.
+    for byte in blind {
+        tokio::time::sleep(Duration::from_millis(u64::from(*byte) / 3)).await;
         wire.cut();
     }
     stop.cancel();
@@ -297,7 +323,7 @@ async fn a_session_survives_fifty_random_cuts_under_load() {
         answered += agent.unwrap();
     }
     assert!(answered >= 50, "{answered}");
-    assert!(link.status().reconnects >= 20, "{:?}", link.status());
+    assert!(link.status().reconnects >= 60, "{:?}", link.status());
     assert!(!served.is_finished(), "no link changed");
     assert_eq!(
         get(relay.address(), &tool(&minted, "/agents.md"))

@@ -297,7 +297,17 @@ const RULES: &[(&str, &str, &str)] = &[
         "tests/relay_hold.rs",
         "a_link_revoked_during_a_call_lets_the_call_end_and_no_other_begin",
     ),
+    (
+        "tool timeout, liveness and hold are what the relay was told",
+        "tests/relay_short.rs",
+        "a_relay_with_short_limits_behaves_as_the_contract_says",
+    ),
     // --- what a client should do
+    (
+        "task answers come, and links stay, through fifty cuts",
+        "tests/relay_endurance.rs",
+        "a_session_survives_fifty_random_cuts_under_load",
+    ),
     (
         "measure every frame before it is sent",
         "src/relay/frames/mod.rs",

@@ -62,6 +62,8 @@ impl Absent for &str {}
 impl Absent for Value {}
 impl<T> Absent for Vec<T> {}
 
+pub mod act;
+
 commands! {
     /// The browser's product and protocol.
     GetVersion = "Browser.getVersion" -> Version {}

@@ -49,6 +49,13 @@ impl RunFolder {
         Ok(profile)
     }
 
+    /// Makes a folder that the browser's account may read and write.
+    pub fn make_part(&self, name: &str) -> std::io::Result<PathBuf> {
+        let path = self.folder.path().join(name);
+        self.make(&path)?;
+        Ok(path)
+    }
+
     /// Writes a file that the browser's account may read and write.
     pub fn write(&self, name: &str, content: &[u8]) -> std::io::Result<PathBuf> {
         let path = self.folder.path().join(name);

@@ -1,16 +1,20 @@
 //! Chromium: started in a namespace of its own, driven over a pipe, believed only by its pixels.
 
 pub mod account;
+pub mod activity;
 pub mod capture;
 pub mod chromium;
 pub mod command;
 pub mod display;
+pub mod errand;
 pub mod evaluate;
 pub mod find;
 pub mod flags;
 pub mod fold;
 pub mod folder;
+pub mod input;
 pub mod journal;
+pub mod locate;
 pub mod namespace;
 pub mod navigate;
 pub mod observed;
@@ -19,7 +23,9 @@ pub mod pipe;
 pub mod policies;
 pub mod probe;
 pub mod rung;
+pub mod snapshot;
 pub mod spawn;
 pub mod stitch;
 pub mod targets;
+pub mod wait;
 pub mod wire;

@@ -26,7 +26,7 @@ pub enum WaitUntil {
     /// Its images, scripts and styles are there.
     #[default]
     Load,
-    /// No request for half a second.
+    /// Loaded, and no request for half a second; streams that stay open do not count.
     NetworkIdle,
 }
 
@@ -37,13 +37,6 @@ pub struct Navigation {
     pub net_error: Option<String>,
     /// The deadline came first.
     pub timed_out: bool,
-}
-
-impl Navigation {
-    /// Whether the browser has lost the proxy's password: its network service was started anew.
-    pub fn lost_password(&self) -> bool {
-        self.net_error.as_deref() == Some("net::ERR_INVALID_AUTH_CREDENTIALS")
-    }
 }
 
 /// What a page shows, seen from the world of our own scripts.
@@ -109,16 +102,19 @@ impl Page {
         let event = match until {
             WaitUntil::Commit => "commit",
             WaitUntil::DomContentLoaded => "DOMContentLoaded",
-            WaitUntil::Load => "load",
-            WaitUntil::NetworkIdle => "networkIdle",
+            WaitUntil::Load | WaitUntil::NetworkIdle => "load",
         };
         // No loader: the move stayed inside the document, and is done.
         let Some(loader) = navigated.loader_id else {
             return Ok(Navigation::default());
         };
-        let timed_out = timeout_at(deadline, self.observed.reached(&loader, event))
+        let mut timed_out = timeout_at(deadline, self.observed.reached(&loader, event))
             .await
             .is_err();
+        // Chromium's own `networkIdle` never comes where an EventSource is open.
+        if until == WaitUntil::NetworkIdle && !timed_out && self.life() == Life::Alive {
+            timed_out = !self.until_quiet(deadline).await?;
+        }
         match self.life() {
             Life::Alive => Ok(Navigation {
                 net_error: None,

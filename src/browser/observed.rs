@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::activity::Activity;
 use super::command::{EnableLog, EnableNetwork, EnableRuntime, HandleDialog, RunIfWaiting};
 use super::fold::{ClosedDialog, Document, Events, Fold, Life, short, text};
 use super::journal::Journal;
@@ -26,6 +27,8 @@ pub struct Observed {
     journal: Mutex<Journal>,
     /// Workers that speak for themselves, so that what the page repeats of them is not told twice.
     workers: Mutex<HashSet<String>>,
+    /// What it is busy with.
+    pub activity: Activity,
     changed: watch::Sender<()>,
 }
 
@@ -37,6 +40,7 @@ impl Observed {
             fold: Mutex::default(),
             journal: Mutex::default(),
             workers: Mutex::default(),
+            activity: Activity::default(),
             changed: watch::Sender::new(()),
         })
     }
@@ -96,6 +100,18 @@ impl Observed {
             fold.life != Life::Alive || (come && fold.document.reached.contains(event))
         };
         self.until(there).await;
+    }
+
+    /// Waits until a navigation that the page has asked for has come to its document, or to nothing.
+    pub async fn navigated(&self) {
+        self.until(|fold| fold.life != Life::Alive || self.activity.navigation().is_none())
+            .await;
+    }
+
+    /// Waits until Chromium has told us of a drag.
+    pub(super) async fn drag_begun(&self) {
+        self.until(|fold| fold.life != Life::Alive || self.activity.has_drag())
+            .await;
     }
 
     async fn until(&self, mut condition: impl FnMut(&Fold) -> bool) {
@@ -162,7 +178,7 @@ impl Observed {
         }
     }
 
-    fn navigated(&self, frame: &Value) {
+    fn frame_navigated(&self, frame: &Value) {
         let before = self.document().loader;
         self.fold().navigated(frame);
         let now = self.document().loader;
@@ -215,8 +231,9 @@ impl Sink for Main {
         let Ok(value) = read(method, payload) else {
             return;
         };
+        observed.activity.event(method, &value);
         match method {
-            "Page.frameNavigated" => observed.navigated(&value["frame"]),
+            "Page.frameNavigated" => observed.frame_navigated(&value["frame"]),
             "Page.lifecycleEvent" => observed.fold().lifecycle(session, &value),
             "Page.javascriptDialogOpening" => observed.dialog(session, &value),
             "Target.attachedToTarget" => observed.attached(&value),
@@ -239,6 +256,7 @@ impl Sink for Part {
         let Ok(value) = read(method, payload) else {
             return;
         };
+        self.observed.activity.event(method, &value);
         match method {
             "Target.attachedToTarget" => self.observed.attached(&value),
             _ => (self.observed).note(method, Some(&self.session), &value, false),
@@ -267,6 +285,10 @@ fn is_wanted(method: &str) -> bool {
     matches!(
         method,
         "Page.frameNavigated"
+            | "Page.frameRequestedNavigation"
+            | "Page.frameStoppedLoading"
+            | "Page.navigatedWithinDocument"
+            | "Input.dragIntercepted"
             | "Page.lifecycleEvent"
             | "Page.javascriptDialogOpening"
             | "Target.attachedToTarget"

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::config::{Config, ConfigFile};
+use super::logs::Logs;
+use super::wish::{Wish, relay_choice};
 use crate::browser::rung::GpuChoice;
-use crate::policy::allowlist::{Allowlist, Rule};
-use crate::policy::limits::{SESSION, SESSION_MINUTES_MOST};
-use crate::policy::switches::{OwnerSwitches, SwitchRefusal};
-use crate::relay::address::{AddressError, PlainHttp, RelayAddress};
+use crate::policy::allowlist::Rule;
+use crate::policy::limits::SESSION_MINUTES_MOST;
+use crate::relay::address::AddressError;
 use crate::relay::embedded::{RelayConfig, TlsFiles, parse_duration};
-use crate::server::{RelayChoice, ServerConfig};
 
 /// Lends the GPU of this machine to an agent: a sandboxed headless Chromium behind one link.
 #[derive(Debug, Parser)]
@@ -33,8 +34,19 @@ pub enum Command {
     Demo(Demo),
     /// Run a session: print the link, show what happens, take commands on standard input
     Start(Box<Start>),
+    /// The parts of the running session
+    Status(Status),
+    /// End the running session
+    Stop(Stop),
+    /// A session under the account of an install; `start` speaks with it in lines
+    #[command(hide = true)]
+    Server,
     /// The embedded relay on its own
     Relay(Relay),
+    /// What was asked, allowed, refused and reached in the sessions on this machine
+    Logs(Logs),
+    /// The file with what every session is to be like
+    Config(Config),
 }
 
 /// `gpu-browser demo`.
@@ -54,24 +66,27 @@ pub struct Demo {
 /// `gpu-browser start`.
 #[derive(Debug, Args)]
 pub struct Start {
-    /// The relay that agents reach: its address, or `local` for one on this machine alone
-    #[arg(long, value_name = "URL|local", default_value = "local", value_parser = relay_choice)]
-    pub relay: RelayChoice,
-    /// The length of the session, minutes
-    #[arg(long, value_name = "N", default_value_t = SESSION.as_secs() / 60, value_parser = clap::value_parser!(u64).range(1..=SESSION_MINUTES_MOST))]
-    pub minutes: u64,
+    /// The config file with what is not said here; without it the usual one counts
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The relay that agents reach: its address, or `local` for one on this machine alone [default: local]
+    #[arg(long, value_name = "URL|local", value_parser = relay)]
+    pub relay: Option<String>,
+    /// The length of the session, minutes [default: 240]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SESSION_MINUTES_MOST))]
+    pub minutes: Option<u64>,
     /// A host that pages may reach, or `*.host` for those below it; repeatable
     #[arg(long, value_name = "HOST", value_parser = Rule::parse)]
     pub allow: Vec<Rule>,
-    /// Leave out the built-in list of hosts
-    #[arg(long)]
-    pub no_default_hosts: bool,
-    /// Let pages reach any public host
-    #[arg(long)]
-    pub allow_any_public: bool,
-    /// Which rungs to try
-    #[arg(long, value_enum, default_value_t)]
-    pub gpu: GpuChoice,
+    /// Leave out the built-in list of hosts; `=false` takes it, whatever the config file says
+    #[arg(long, value_name = "false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub no_default_hosts: Option<bool>,
+    /// Let pages reach any public host; `=false` does not, whatever the config file says
+    #[arg(long, value_name = "false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub allow_any_public: Option<bool>,
+    /// Which rungs to try [default: auto]
+    #[arg(long, value_enum)]
+    pub gpu: Option<GpuChoice>,
     /// The Chromium to start
     #[arg(long, value_name = "PATH")]
     pub chromium: Option<PathBuf>,
@@ -87,16 +102,37 @@ pub struct Start {
     /// One JSON event a line on standard output, for programs
     #[arg(long)]
     pub json: bool,
-    /// What to call the link
-    #[arg(long, default_value = "agent")]
-    pub label: String,
+    /// Leave out calls, pages and refused hosts
+    #[arg(long, conflicts_with = "json")]
+    pub quiet: bool,
+    /// Copy the link to the clipboard
+    #[arg(long, conflicts_with = "json")]
+    pub copy: bool,
+    /// What to call the link [default: agent]
+    #[arg(long)]
+    pub label: Option<String>,
+}
+
+/// `gpu-browser status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// One JSON object a session
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `gpu-browser stop`.
+#[derive(Debug, Args)]
+pub struct Stop {
+    /// Which one, where several run: its process, as `status` shows it
+    pub process: Option<u32>,
 }
 
 /// `gpu-browser relay`.
 #[derive(Debug, Args)]
 pub struct Relay {
     /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8787", value_parser = listen_at)]
     pub listen: SocketAddr,
     /// A call without a reply is answered after this
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -117,66 +153,43 @@ pub struct Relay {
     #[arg(long)]
     pub insecure: bool,
     /// A host name that it is reached under; repeatable
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = own_name)]
     pub name: Vec<String>,
 }
 
-/// Arguments that are each readable and still cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Usage {
-    /// A switch that Chromium may not get.
-    #[error(transparent)]
-    Switch(#[from] SwitchRefusal),
-}
-
 impl Start {
-    /// The session that was asked for.
-    ///
-    /// # Errors
-    /// Where a switch for Chromium is refused.
-    pub fn config(self, helper: PathBuf) -> Result<ServerConfig, Usage> {
-        Ok(ServerConfig {
-            helper,
-            allow: self.allowlist(),
-            chromium: self.chromium,
-            gpu: self.gpu,
-            switches: OwnerSwitches::parse(&self.chromium_flag)?,
-            sandbox: !self.no_sandbox,
-            relay: self.relay,
-            length: Duration::from_secs(self.minutes * 60),
-            label: self.label,
-        })
-    }
-
-    fn allowlist(&self) -> Allowlist {
-        let built_in = (!self.no_default_hosts).then(Allowlist::default_rules);
-        let list = Allowlist::new(
-            built_in
-                .into_iter()
-                .flatten()
-                .chain(self.allow.iter().cloned()),
-        );
-        if self.allow_any_public {
-            list.or_any_public()
-        } else {
-            list
+    /// The session that was asked for: what the command line says, else what the file says, else what is usual. Lists of
+    /// both are taken together.
+    pub fn wish(&self, file: ConfigFile) -> Wish {
+        let usual = Wish::default();
+        let hosts = file.hosts.iter().chain(&self.allow);
+        let default_hosts = self.no_default_hosts.map(|no| !no).or(file.default_hosts);
+        let any_public = self.allow_any_public.or(file.allow_any_public);
+        let label = self.label.clone().or(file.label);
+        Wish {
+            relay: self.relay.clone().or(file.relay).unwrap_or(usual.relay),
+            minutes: self.minutes.or(file.minutes).unwrap_or(usual.minutes),
+            hosts: hosts.map(ToString::to_string).collect(),
+            default_hosts: default_hosts.unwrap_or(usual.default_hosts),
+            allow_any_public: any_public.unwrap_or(usual.allow_any_public),
+            gpu: self.gpu.or(file.gpu).unwrap_or(usual.gpu),
+            chromium: self.chromium.clone().or(file.chromium),
+            chromium_flags: [file.chromium_flags, self.chromium_flag.clone()].concat(),
+            label: label.unwrap_or(usual.label),
+            max_memory: file.max_memory,
         }
     }
 }
 
 impl Demo {
     /// A session on the embedded relay that reaches no host at all.
-    pub fn config(&self, helper: PathBuf) -> ServerConfig {
-        ServerConfig {
-            helper,
-            chromium: self.chromium.clone(),
+    pub fn wish(&self) -> Wish {
+        Wish {
+            default_hosts: false,
             gpu: self.gpu,
-            switches: OwnerSwitches::default(),
-            sandbox: true,
-            relay: RelayChoice::Local,
-            length: SESSION,
-            allow: Allowlist::default(),
+            chromium: self.chromium.clone(),
             label: "demo".to_owned(),
+            ..Wish::default()
         }
     }
 }
@@ -198,17 +211,33 @@ impl Relay {
     }
 }
 
-fn relay_choice(text: &str) -> Result<RelayChoice, AddressError> {
-    match text {
-        "local" => Ok(RelayChoice::Local),
-        url => RelayAddress::parse(url, PlainHttp::LoopbackOnly).map(RelayChoice::At),
+/// A relay that can be one, as it was written.
+fn relay(text: &str) -> Result<String, AddressError> {
+    relay_choice(text).map(|_| text.to_owned())
+}
+
+fn listen_at(text: &str) -> Result<SocketAddr, &'static str> {
+    let wrong = "write an address and a port, as in 127.0.0.1:8787 or [::1]:8787";
+    text.parse().map_err(|_| wrong)
+}
+
+/// A `Host` header is compared with it, which carries neither scheme nor path.
+fn own_name(text: &str) -> Result<String, &'static str> {
+    match url::Host::parse(text) {
+        Ok(url::Host::Domain(name)) => Ok(name),
+        _ => Err("write a host name alone, as in relay.example"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::owner::wish::Usage;
+    use crate::policy::allowlist::Allowlist;
     use crate::policy::host::Host;
+    use crate::policy::limits::SESSION;
+    use crate::server::RelayChoice;
+    use crate::server::ServerConfig;
 
     fn parse(line: &str) -> Result<Arguments, clap::Error> {
         Arguments::try_parse_from(std::iter::once("gpu-browser").chain(line.split_whitespace()))
@@ -216,7 +245,9 @@ mod tests {
 
     fn config(line: &str) -> Result<ServerConfig, Usage> {
         match parse(line).unwrap().command {
-            Command::Start(start) => start.config(PathBuf::from("/helper")),
+            Command::Start(start) => start
+                .wish(ConfigFile::default())
+                .config(PathBuf::from("/helper"), true),
             other => panic!("{other:?}"),
         }
     }
@@ -244,7 +275,14 @@ mod tests {
             ("start --allow https://a.example/x", "host name alone"),
             ("start --allow 10.0.0.1", "10.0.0.1"),
             ("relay --hold 5", "30s"),
-            ("relay --listen nowhere", "nowhere"),
+            ("logs --since yesterday", "10m"),
+            ("config", "init"),
+            ("relay --liveness 0s", "30s"),
+            ("relay --tool-timeout 1d", "24h"),
+            ("relay --listen nowhere", "127.0.0.1:8787"),
+            ("relay --listen 8787", "127.0.0.1:8787"),
+            ("relay --name https://relay.example", "relay.example"),
+            ("relay --name 192.0.2.1", "host name alone"),
             ("relay --tls-cert a.pem", "--tls-key"),
         ] {
             let error = parse(line).expect_err(line);
@@ -263,6 +301,51 @@ mod tests {
         assert_eq!(
             taken.unwrap().switches.switches(),
             ["--use-angle=vulkan", "--ignore-gpu-blocklist"]
+        );
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file_and_the_file_over_what_is_usual() {
+        let text = r#"
+            relay = "https://relay.example"
+            minutes = 30
+            hosts = ["file.example"]
+            default_hosts = false
+            allow_any_public = true
+            gpu = "software"
+            chromium_flags = ["--use-angle=gl"]
+            label = "file"
+        "#;
+        let config = |line: &str| match parse(line).unwrap().command {
+            Command::Start(start) => {
+                let file = ConfigFile::parse(text, "c.toml".as_ref()).unwrap();
+                start.wish(file).config("/helper".into(), true).unwrap()
+            }
+            other => panic!("{other:?}"),
+        };
+        let of_file = config("start");
+        assert_eq!(of_file.length, Duration::from_secs(30 * 60));
+        assert_eq!(
+            (of_file.gpu, of_file.label.as_str()),
+            (GpuChoice::Software, "file")
+        );
+        assert!(matches!(of_file.relay, RelayChoice::At(_)) && of_file.allow.any_public());
+        assert_eq!(of_file.allow.rules().count(), 1);
+        let of_line = config(
+            "start --relay local --minutes 5 --gpu auto --label line --allow line.example \
+             --no-default-hosts=false --allow-any-public=false --chromium-flag --use-angle=vulkan",
+        );
+        assert_eq!(of_line.length, Duration::from_secs(5 * 60));
+        assert_eq!(
+            (of_line.gpu, of_line.label.as_str()),
+            (GpuChoice::Auto, "line")
+        );
+        assert!(matches!(of_line.relay, RelayChoice::Local) && !of_line.allow.any_public());
+        let usual = Allowlist::default_rules().count();
+        assert_eq!(of_line.allow.rules().count(), usual + 2);
+        assert_eq!(
+            of_line.switches.switches().last().unwrap(),
+            "--use-angle=vulkan"
         );
     }
 

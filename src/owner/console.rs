@@ -1,15 +1,28 @@
 //! What the owner types: one command a line.
 
-use std::io::{BufRead, Read};
-
-use tokio::sync::mpsc;
-
-use super::{Failure, shown};
-use crate::policy::limits::{OWNER_LINE, OWNER_LINES};
+use super::shown;
 
 /// A command of the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Typed {
+    /// Yes to the request with this number.
+    Allow {
+        /// The request.
+        number: u32,
+        /// In later sessions too.
+        always: bool,
+    },
+    /// No to it.
+    Deny {
+        /// The request.
+        number: u32,
+        /// What the agent is told beside it.
+        note: Option<String>,
+    },
+    /// The requests that wait.
+    Requests,
+    /// The session's parts.
+    Status,
     /// The hosts that may be reached.
     Hosts,
     /// Another link, under this label.
@@ -33,6 +46,10 @@ pub(super) fn parse(line: &str) -> Result<Option<Typed>, String> {
     let rest = rest.trim();
     let typed = match (command, rest) {
         ("", _) => return Ok(None),
+        ("allow", rest) => allow(rest)?,
+        ("deny", rest) => deny(rest)?,
+        ("requests", "") => Typed::Requests,
+        ("status", "") => Typed::Status,
         ("hosts", "") => Typed::Hosts,
         ("links", "") => Typed::Links,
         ("pages", "") => Typed::Pages,
@@ -46,7 +63,7 @@ pub(super) fn parse(line: &str) -> Result<Option<Typed>, String> {
                 return Err("revoke takes the number of a link, as `links` shows it".to_owned());
             }
         },
-        ("hosts" | "links" | "pages" | "help" | "stop", _) => {
+        ("requests" | "status" | "hosts" | "links" | "pages" | "help" | "stop", _) => {
             return Err(format!("{command} takes nothing after it"));
         }
         _ => {
@@ -59,31 +76,32 @@ pub(super) fn parse(line: &str) -> Result<Option<Typed>, String> {
     Ok(Some(typed))
 }
 
-/// Lines of standard input. They are read by a thread of their own, which ends with the process: a read of a terminal cannot
-/// be given up, and the runtime would wait for it.
-pub(super) fn lines() -> Result<mpsc::Receiver<String>, Failure> {
-    let (sender, lines) = mpsc::channel(OWNER_LINES);
-    let read = move || {
-        let mut input = std::io::stdin().lock();
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            match input.by_ref().take(OWNER_LINE).read_until(b'\n', &mut line) {
-                Ok(1..) => {}
-                Ok(0) | Err(_) => return,
-            }
-            let text = String::from_utf8_lossy(&line).into_owned();
-            if sender.blocking_send(text).is_err() {
-                return;
-            }
-        }
+/// `N` or `N always`.
+fn allow(rest: &str) -> Result<Typed, String> {
+    let (number, always) = match rest.split_once(char::is_whitespace) {
+        None => (rest, false),
+        Some((number, word)) if word.trim() == "always" => (number, true),
+        Some(_) => return Err("allow takes a number, and nothing after it but `always`".to_owned()),
     };
-    let thread = std::thread::Builder::new().name("console".to_owned());
-    thread.spawn(read).map_err(|source| Failure::System {
-        what: "cannot read standard input",
-        source,
-    })?;
-    Ok(lines)
+    let number = request(number, "allow 3")?;
+    Ok(Typed::Allow { number, always })
+}
+
+/// `N` or `N note`.
+fn deny(rest: &str) -> Result<Typed, String> {
+    let (number, note) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let number = request(number, "deny 3 too broad")?;
+    let note = Some(note.trim().to_owned()).filter(|note| !note.is_empty());
+    Ok(Typed::Deny { number, note })
+}
+
+/// Digits alone: `+3` and `03` name nothing that was shown.
+fn request(text: &str, example: &str) -> Result<u32, String> {
+    let is_plain = !text.starts_with(['0', '+']);
+    text.parse()
+        .ok()
+        .filter(|_| is_plain)
+        .ok_or_else(|| format!("name a request by its number, as in: {example}"))
 }
 
 #[cfg(test)]
@@ -93,6 +111,36 @@ mod tests {
     #[test]
     fn a_line_is_one_command() {
         for (line, typed) in [
+            (
+                "allow 3",
+                Typed::Allow {
+                    number: 3,
+                    always: false,
+                },
+            ),
+            (
+                "allow 3  always",
+                Typed::Allow {
+                    number: 3,
+                    always: true,
+                },
+            ),
+            (
+                "deny 12",
+                Typed::Deny {
+                    number: 12,
+                    note: None,
+                },
+            ),
+            (
+                "deny 1 too broad",
+                Typed::Deny {
+                    number: 1,
+                    note: Some("too broad".into()),
+                },
+            ),
+            ("requests", Typed::Requests),
+            ("status", Typed::Status),
             ("hosts\n", Typed::Hosts),
             ("  link my laptop \r\n", Typed::Link("my laptop".into())),
             ("links", Typed::Links),
@@ -109,6 +157,19 @@ mod tests {
     #[test]
     fn what_is_no_command_says_what_to_type() {
         for (line, says) in [
+            ("y", "help"),
+            ("yes", "help"),
+            ("3", "help"),
+            ("allow", "number"),
+            ("allow all", "number"),
+            ("allow 1 2", "always"),
+            ("allow 1,2", "number"),
+            ("allow +1", "number"),
+            ("allow 01", "number"),
+            ("allow -1", "number"),
+            ("allow 99999999999", "number"),
+            ("allow \u{661}", "number"),
+            ("deny", "number"),
             ("stopp", "help"),
             ("stop now", "nothing"),
             ("link", "label"),

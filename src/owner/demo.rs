@@ -9,17 +9,18 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use tokio::sync::mpsc;
 
 use self::agent::Agent;
 use self::steps::{Halt, Steps};
 use self::tour::{PICTURES, Picture};
 use super::arguments::Demo;
-use super::start::{begin, end, helper};
+use super::session::{News, Session};
+use super::start::end;
 use super::stop::Stop;
 use super::teller::{Style, Teller};
-use super::{Failure, shown, words};
-use crate::server::{Event, Ready};
+use super::{Failure, helper, shown, words};
+use crate::server::Ready;
+use crate::server::desk::Ending;
 
 /// The pages, which ship with the program.
 const PAGES: [(&str, &str); 2] = [
@@ -38,31 +39,27 @@ pub(super) async fn run(arguments: Demo) -> Result<(), Failure> {
             what: "cannot make the folder of --out",
             source,
         })?;
-    let config = arguments.config(helper()?);
-    let (server, mut events) = tokio::select! {
-        begun = begin(config, &mut teller) => begun?,
-        _ = stop.wait() => return Err(Failure::Stopped),
-    };
+    let mut session = Session::local(arguments.wish().config(helper()?, true)?);
     let outcome = tokio::select! {
-        outcome = show(&mut teller, &mut events, &arguments.out, began) => outcome,
+        outcome = show(&mut teller, &mut session, &arguments.out, began) => outcome,
         _ = stop.wait() => Err(Failure::Stopped),
     };
-    end(server, events, &mut teller).await;
+    let _ = end(session, "the demo is done", &mut teller).await;
     outcome
 }
 
 async fn show(
     teller: &mut Teller,
-    events: &mut mpsc::Receiver<Event>,
+    session: &mut Session,
     out: &Path,
     began: Instant,
 ) -> Result<(), Failure> {
-    let ready = ready(teller, events).await?;
+    let ready = ready(teller, session).await?;
     let mut steps = Steps::new(&mut teller.screen);
     tell_truth(&mut steps, &ready).await?;
     let unproven = tokio::select! {
         unproven = walk(&mut steps, &ready, out) => unproven?,
-        never = hear(events) => match never {},
+        failure = hear(session) => return Err(failure),
     };
     steps
         .say(&format!("{:>6} ms  in all", began.elapsed().as_millis()))
@@ -79,25 +76,33 @@ async fn show(
 }
 
 /// The session's own word on itself, which may come just after its start is done.
-async fn ready(
-    teller: &mut Teller,
-    events: &mut mpsc::Receiver<Event>,
-) -> Result<Box<Ready>, Failure> {
+async fn ready(teller: &mut Teller, session: &mut Session) -> Result<Box<Ready>, Failure> {
     loop {
         if let Some(ready) = teller.ready.take() {
             return Ok(ready);
         }
-        match events.recv().await {
-            Some(event) => teller.tell(&event).await?,
-            None => return Err(Failure::Ended("it never was ready".to_owned())),
+        match session.news().await {
+            News::Event(event) => teller.tell(&event).await?,
+            News::Over(over) => return Err(early(over)),
         }
     }
 }
 
-/// Empties the queue of events, which must be read: the demo tells its own steps.
-async fn hear(events: &mut mpsc::Receiver<Event>) -> std::convert::Infallible {
-    while events.recv().await.is_some() {}
-    std::future::pending().await
+/// Takes events, which must be read: the demo tells its own steps.
+async fn hear(session: &mut Session) -> Failure {
+    loop {
+        if let News::Over(over) = session.news().await {
+            return early(over);
+        }
+    }
+}
+
+/// The session was over before the demo was.
+fn early(over: Result<Ending, Failure>) -> Failure {
+    match over {
+        Ok(ending) => Failure::Ended(ending.reason),
+        Err(failure) => failure,
+    }
 }
 
 async fn tell_truth(steps: &mut Steps<'_>, ready: &Ready) -> Result<(), Failure> {
@@ -106,7 +111,7 @@ async fn tell_truth(steps: &mut Steps<'_>, ready: &Ready) -> Result<(), Failure>
         .say(&format!(
             "{:>6} ms  started {}",
             ready.start_ms,
-            shown::text(&ready.version)
+            shown::text(&ready.browser)
         ))
         .await?;
     steps

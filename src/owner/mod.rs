@@ -1,18 +1,32 @@
 //! The owner's side: commands, what the terminal shows and takes, and the demo.
 
 pub mod arguments;
+mod clipboard;
+pub mod config;
 mod console;
 mod demo;
-mod json;
+mod input;
+pub mod logs;
+mod questions;
 mod relay;
-mod screen;
+pub mod screen;
+mod session;
 mod shown;
+mod socket;
 mod start;
+mod status;
 mod stop;
 mod teller;
+mod terminal;
+pub mod wish;
 mod words;
 
-use self::arguments::{Command, Usage};
+use std::path::PathBuf;
+
+use self::arguments::Command;
+use self::config::ConfigError;
+use self::logs::LogsError;
+use self::wish::Usage;
 use crate::relay::embedded::BindError;
 use crate::server::StartError;
 
@@ -22,11 +36,32 @@ pub enum Failure {
     /// The arguments do not fit together.
     #[error(transparent)]
     Usage(#[from] Usage),
+    /// The config file cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogsError),
     /// A session without `--dev`.
-    #[error(
-        "not installed: this version has no installed form yet; use --dev to run as the present user"
-    )]
+    #[error("not installed: there is no {}; use --dev to run as the present user", crate::place::installed_program().display())]
     NotInstalled,
+    /// The first line of a `server` is no opening.
+    #[error("the first line is no session: {0}; `gpu-browser start` starts one")]
+    Opening(String),
+    /// The server under the account could not do what was asked.
+    #[error("{}", shown::lines(.message))]
+    Server {
+        /// Its words.
+        message: String,
+        /// Its exit code.
+        exit_code: u8,
+    },
+    /// The session is gone without a word.
+    #[error("the session was lost: {}", shown::text(.0))]
+    Lost(String),
+    /// Somebody ended the server.
+    #[error("the server was told to end by SIGTERM")]
+    Killed,
     /// No session came about.
     #[error("{}", shown::lines(&.0.to_string()))]
     Start(#[from] StartError),
@@ -50,6 +85,9 @@ pub enum Failure {
     /// The demo did not prove everything.
     #[error("the demo did not prove everything: {0}")]
     Demo(String),
+    /// No session runs, or several do.
+    #[error("{0}")]
+    Which(String),
     /// The owner stopped it before it was done.
     #[error("stopped before it was done")]
     Stopped,
@@ -60,17 +98,29 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::Opening(_) | Self::Config(ConfigError::Wrong { .. }) => 2,
+            Self::Server { exit_code, .. } => *exit_code,
             Self::Start(error) => error.exit_code(),
-            Self::NotInstalled
+            Self::Config(_)
+            | Self::Log(_)
+            | Self::NotInstalled
+            | Self::Lost(_)
+            | Self::Killed
             | Self::Ended(_)
             | Self::Relay(_)
             | Self::Output(_)
             | Self::System { .. }
             | Self::Demo(_)
+            | Self::Which(_)
             | Self::Stopped => 1,
         }
     }
+}
+
+/// Where the daemon's own log goes: standard error, but never into a line that is being typed.
+#[must_use]
+pub fn log_writer() -> screen::LogWriter {
+    screen::LogWriter
 }
 
 /// Runs one command to its end.
@@ -80,7 +130,20 @@ impl Failure {
 pub async fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Start(arguments) => start::run(*arguments).await,
+        Command::Status(arguments) => status::status(&arguments).await,
+        Command::Stop(arguments) => status::stop(&arguments).await,
+        Command::Server => session::serve::run().await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Relay(arguments) => relay::run(arguments).await,
+        Command::Logs(arguments) => logs::run(&arguments).await,
+        Command::Config(arguments) => config::run(arguments).await,
     }
+}
+
+/// Our own program, which becomes Chromium.
+fn helper() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|source| Failure::System {
+        what: "cannot find our own program",
+        source,
+    })
 }

@@ -1,10 +1,13 @@
 //! What the owner is told of a session, as words or as JSON, and what of it is kept to answer questions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
+use super::questions::Questions;
 use super::screen::Screen;
-use super::{Failure, json, shown, words};
+use super::{Failure, shown, words};
 use crate::policy::limits::REFUSED_HOSTS;
+use crate::server::event::PageState;
 use crate::server::{Event, Ready};
 
 /// For whom the events are.
@@ -12,6 +15,8 @@ use crate::server::{Event, Ready};
 pub(super) enum Style {
     /// A person.
     Words,
+    /// A person who wants to hear what matters alone.
+    Quiet,
     /// A program.
     Json,
     /// A person who follows the demo, which tells its own steps once the session is up.
@@ -26,6 +31,10 @@ pub(super) struct Teller {
     pub(super) ready: Option<Box<Ready>>,
     /// All links that were told, so that their numbers never change.
     pub(super) links: Links,
+    /// The requests that were shown and wait.
+    pub(super) questions: Questions,
+    /// The pages that are open, as far as was told.
+    pages: BTreeSet<String>,
     refused: Refused,
 }
 
@@ -49,6 +58,8 @@ impl Teller {
             style,
             ready: None,
             links: Links::default(),
+            questions: Questions::default(),
+            pages: BTreeSet::new(),
             refused: Refused::default(),
         }
     }
@@ -63,32 +74,75 @@ impl Teller {
             }
             Event::Link { link, .. } => !self.links.number(link).is_known,
             Event::Refused { host, .. } => self.refused.count(host),
+            Event::Page { page, state, .. } => {
+                match state {
+                    PageState::Opened => self.pages.insert(page.clone()),
+                    PageState::Closed | PageState::Lost => self.pages.remove(page),
+                };
+                true
+            }
+            Event::Answered { number, .. } => {
+                self.questions.ended(*number);
+                true
+            }
             _ => true,
         };
+        self.screen.facts(|| self.facts());
+        let is_progress = matches!(event, Event::Progress { .. });
         match self.style {
-            Style::Json => self.tell_program(event, is_news).await,
-            Style::Words if is_news => self.lines(words::event(event)).await,
-            Style::Steps if matches!(event, Event::Progress(_)) => {
-                self.lines(words::event(event)).await
+            Style::Json => self.tell_program(event, is_news).await?,
+            Style::Words if is_news => self.lines(words::event(event)).await?,
+            Style::Quiet if is_news && (is_progress || !event.is_chatter()) => {
+                self.lines(words::event(event)).await?;
             }
-            Style::Words | Style::Steps => Ok(()),
+            Style::Steps if is_progress => self.lines(words::event(event)).await?,
+            Style::Words | Style::Quiet | Style::Steps => {}
         }
+        // Only now has it been shown.
+        if let Event::Request {
+            number,
+            hosts,
+            reason,
+            page,
+        } = event
+        {
+            self.questions
+                .shown(*number, hosts, reason, page.as_deref());
+            self.screen.facts(|| self.facts());
+            if self.style != Style::Json {
+                self.lines(vec![String::new()]).await?;
+            }
+        }
+        Ok(())
     }
 
     /// A program counts for itself, so that it hears every refusal.
     async fn tell_program(&mut self, event: &Event, is_news: bool) -> Result<(), Failure> {
-        match json::event(event) {
-            Some(value) if is_news || matches!(event, Event::Refused { .. }) => {
-                self.screen.line(&shown::json(&value)).await
+        if matches!(event, Event::Progress { .. }) {
+            for line in words::event(event) {
+                self.screen.aside(&line).await;
             }
-            Some(_) => Ok(()),
-            None => {
-                for line in words::event(event) {
-                    self.screen.aside(&line).await;
-                }
-                Ok(())
-            }
+            return Ok(());
         }
+        if !is_news && !matches!(event, Event::Refused { .. }) {
+            return Ok(());
+        }
+        let value = serde_json::to_value(event).unwrap_or_default();
+        self.screen.line(&shown::json(&value)).await
+    }
+
+    /// How the session is, in a few words.
+    fn facts(&self) -> String {
+        let Some(ready) = &self.ready else {
+            return "starting; ctrl-c stops it".to_owned();
+        };
+        let waiting = match self.questions.waiting().count() {
+            0 => String::new(),
+            1 => "1 REQUEST WAITS, ".to_owned(),
+            many => format!("{many} REQUESTS WAIT, "),
+        };
+        let left = words::left(ready.end_unix_s, SystemTime::now());
+        format!("{waiting}{} pages, ends in {left} (help)", self.pages.len())
     }
 
     /// Answers a command of the owner; beside the events where those are for a program.
@@ -105,7 +159,7 @@ impl Teller {
     /// The last word of a session.
     pub(super) async fn ended(&mut self, reason: &str) -> Result<(), Failure> {
         if self.style == Style::Json {
-            let value = json::ended(reason);
+            let value = serde_json::json!({"event": "ended", "reason": reason});
             return self.screen.line(&shown::json(&value)).await;
         }
         let mut lines = self.refused.lines();

@@ -5,15 +5,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::shown;
 use crate::browser::probe::Api;
 use crate::policy::limits::SESSION_MINUTES_MOST;
+use crate::server::desk::OpenPage;
+use crate::server::status::Status;
 use crate::server::{Event, Ready};
 
 /// What the console's `help` says.
 pub(super) const HELP: &str = "\
+allow N       let pages reach the hosts of request N (`allow N always`: in later sessions too)
+deny N [note] do not; the agent reads the note
+requests      the requests that wait
 hosts         the hosts that pages may reach, and those that were refused
 link LABEL    make another link
 links         the live links, with their numbers
 revoke N      kill the link with this number
 pages         the open pages
+status        the session's parts
 help          this
 stop          end the session (ctrl-c does the same)";
 
@@ -21,7 +27,7 @@ stop          end the session (ctrl-c does the same)";
 pub(super) fn event(event: &Event) -> Vec<String> {
     vec![match event {
         Event::Ready(ready) => return self::ready(ready),
-        Event::Progress(what) => format!("…        {}", shown::text(what)),
+        Event::Progress { text } => format!("…        {}", shown::text(text)),
         Event::Call {
             tool,
             page,
@@ -39,8 +45,9 @@ pub(super) fn event(event: &Event) -> Vec<String> {
         }
         Event::Page { page, state, url } => {
             format!(
-                "page     {} {state}  {}",
+                "page     {} {}  {}",
                 shown::text(page),
+                state.as_str(),
                 shown::text(url)
             )
         }
@@ -56,12 +63,93 @@ pub(super) fn event(event: &Event) -> Vec<String> {
                 String::new(),
             ];
         }
-        Event::Browser { state, reason } => changed("browser", state, reason.as_deref()),
-        Event::Relay { state, reason } => changed("relay", state, reason.as_deref()),
+        Event::Browser { state, reason } => changed("browser", state.as_str(), reason.as_deref()),
+        Event::Relay { state, reason } => changed("relay", state.as_str(), reason.as_deref()),
         Event::Refused { host, reason } => {
-            format!("refused  {} ({reason})", shown::text(host))
+            format!("refused  {} ({})", shown::text(host), shown::text(reason))
+        }
+        Event::Request {
+            number,
+            hosts,
+            reason,
+            page,
+        } => return question(*number, hosts, reason, page.as_deref()),
+        Event::Answered {
+            number,
+            decision,
+            hosts,
+            note,
+        } => {
+            let note = note
+                .as_deref()
+                .map(|note| format!(": {}", shown::text(note)))
+                .unwrap_or_default();
+            format!(
+                "request  {number} {}: {}{note}",
+                shown::text(decision),
+                hosts_in_words(hosts)
+            )
+        }
+        Event::Missed { count } => {
+            format!("…        {count} lines left out: the screen did not keep up")
         }
     }]
+}
+
+/// A question, so that it can be answered by whoever reads these lines and nothing else.
+pub(super) fn question(
+    number: u32,
+    hosts: &[String],
+    reason: &str,
+    page: Option<&str>,
+) -> Vec<String> {
+    let page = page
+        .map(|page| format!(" (page {})", shown::text(page)))
+        .unwrap_or_default();
+    let mut lines = vec![
+        String::new(),
+        format!("REQUEST {number}  an agent asks to reach{page}:"),
+    ];
+    lines.extend(
+        hosts
+            .iter()
+            .map(|host| format!("           {}", host_in_words(host))),
+    );
+    lines.push(format!(
+        "         its reason, in its own words: \u{201c}{}\u{201d}",
+        shown::text(reason)
+    ));
+    lines.push(format!(
+        "         type: allow {number} | allow {number} always | deny {number} [note]"
+    ));
+    lines
+}
+
+/// Hosts in their wire form, each with what a browser would show for it where that differs.
+fn hosts_in_words(hosts: &[String]) -> String {
+    let hosts: Vec<String> = hosts.iter().map(|host| host_in_words(host)).collect();
+    hosts.join(", ")
+}
+
+/// A host in its wire form. One that is written in other letters is named as such: `xn--pple-43d.com` looks like `apple.com`.
+fn host_in_words(host: &str) -> String {
+    let wire = shown::text(host);
+    let (star, name) = host
+        .strip_prefix("*.")
+        .map_or(("", host), |name| ("*.", name));
+    let (letters, _) = idna::domain_to_unicode(name);
+    let mut line = if letters == name {
+        wire
+    } else {
+        format!(
+            "{wire}  (in letters: \u{201c}{star}{}\u{201d}; it can look like another name)",
+            shown::text(&letters)
+        )
+    };
+    if star == "*." {
+        line.push_str("  (every host below that name)");
+    }
+    line
 }
 
 fn changed(name: &str, state: &str, reason: Option<&str>) -> String {
@@ -98,7 +186,7 @@ fn ready(ready: &Ready) -> Vec<String> {
         format!("WebGPU   {}", api(&gpu.webgpu)),
         format!(
             "browser  {}, up in {} ms",
-            shown::text(&ready.version),
+            shown::text(&ready.browser),
             ready.start_ms
         ),
         format!(
@@ -114,16 +202,71 @@ fn ready(ready: &Ready) -> Vec<String> {
     } else {
         "WARNING  Chromium's sandbox is OFF: a page that breaks its renderer has this account's rights".to_owned()
     });
-    lines.push(match &ready.isolation {
-        Ok(()) => "network  a namespace of its own; nothing leads out but the proxy".to_owned(),
-        Err(reason) => format!(
+    lines.push(if ready.network_namespace {
+        "network  a namespace of its own; nothing leads out but the proxy".to_owned()
+    } else {
+        let reason = ready.network_namespace_reason.as_deref().unwrap_or("no reason was given");
+        format!(
             "WARNING  NO network namespace ({}): the kernel does not keep Chromium off the network, only the proxy settings do",
             shown::text(reason)
-        ),
+        )
     });
-    lines.push(format!("ends     {}", end(ready.end, SystemTime::now())));
+    let at = UNIX_EPOCH + Duration::from_secs(ready.end_unix_s);
+    lines.push(format!("ends     {}", end(at, SystemTime::now())));
     lines.push("Type help for the commands; stop or ctrl-c ends the session.".to_owned());
     lines
+}
+
+/// A session's parts as a table.
+pub(super) fn status(status: &Status) -> Vec<String> {
+    let time = |seconds| length(Duration::from_secs(seconds));
+    let mut lines = vec![
+        format!(
+            "gpu-browser {}, up {}, ends in {}",
+            shown::text(&status.version),
+            time(status.up_s),
+            time(status.ends_in_s)
+        ),
+        format!("gpu      {}", shown::text(&status.gpu)),
+        format!(
+            "{:<8} {:<12} {:<14} {:>8}  detail",
+            "part", "state", "for", "restarts"
+        ),
+    ];
+    lines.extend(status.parts.iter().map(|part| {
+        format!(
+            "{:<8} {:<12} {:<14} {:>8}  {}",
+            shown::text(&part.name),
+            shown::text(&part.state),
+            time(part.for_s),
+            part.restarts,
+            shown::text(&part.detail)
+        )
+    }));
+    lines.push(format!(
+        "uploads  {} files, {} bytes",
+        status.upload_files, status.upload_bytes
+    ));
+    lines.push(format!("requests {} waiting", status.requests_waiting));
+    lines.extend(pages(&status.pages));
+    lines
+}
+
+/// The open pages, a line each.
+pub(super) fn pages(pages: &[OpenPage]) -> Vec<String> {
+    if pages.is_empty() {
+        return vec!["no page is open".to_owned()];
+    }
+    pages
+        .iter()
+        .map(|open| {
+            format!(
+                "page     {}  {}",
+                shown::text(&open.page),
+                shown::text(&open.url)
+            )
+        })
+        .collect()
 }
 
 /// What an interface is, and whether its pixels were right.
@@ -144,6 +287,12 @@ fn is_local(relay: &str) -> bool {
         Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         None => false,
     })
+}
+
+/// How long it is until a time.
+pub(super) fn left(end_unix_s: u64, now: SystemTime) -> String {
+    let at = UNIX_EPOCH + Duration::from_secs(end_unix_s);
+    length(at.duration_since(now).unwrap_or_default())
 }
 
 fn end(at: SystemTime, now: SystemTime) -> String {
@@ -171,40 +320,10 @@ fn length(time: Duration) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use crate::browser::probe::Verdict;
-    use crate::browser::rung::Rung;
-
-    pub(in crate::owner) fn ready() -> Ready {
-        Ready {
-            link: "http://127.0.0.1:9/v1/t/as_x/agents.md".into(),
-            relay: "http://127.0.0.1:9".into(),
-            gpu: Verdict {
-                rung: Rung::SoftwareX,
-                display: "xvfb".into(),
-                backend: "vulkan".into(),
-                hardware: false,
-                webgl: Api {
-                    name: "SwiftShader".into(),
-                    proven: true,
-                    reason: None,
-                },
-                webgpu: Api {
-                    name: String::new(),
-                    proven: false,
-                    reason: Some("navigator.gpu is missing".into()),
-                },
-                texture_side: 8192,
-            },
-            version: "Chromium 1".into(),
-            sandbox: true,
-            isolation: Ok(()),
-            account: None,
-            end: UNIX_EPOCH + Duration::from_secs(3600),
-            start_ms: 900,
-        }
-    }
+    use crate::server::event::PageState;
+    use crate::server::event::tests::ready;
 
     #[test]
     fn the_link_stands_alone_and_what_is_missing_is_loud() {
@@ -215,7 +334,8 @@ pub(super) mod tests {
         assert!(lines.iter().any(|line| line.contains("only programs here")));
         assert!(lines.contains(&"WebGPU   NOT proven: navigator.gpu is missing".to_owned()));
         ready.sandbox = false;
-        ready.isolation = Err("unshare: EPERM".into());
+        ready.network_namespace = false;
+        ready.network_namespace_reason = Some("unshare: EPERM".into());
         let loud = super::ready(&ready);
         let loud: Vec<_> = loud
             .iter()
@@ -229,10 +349,39 @@ pub(super) mod tests {
     fn what_a_page_made_cannot_move_the_cursor() {
         let lines = event(&Event::Page {
             page: "p1".into(),
-            state: "opened",
+            state: PageState::Opened,
             url: "https://a/\u{1b}[2J\nlink".into(),
         });
         assert_eq!(lines, ["page     p1 opened  https://a/\\u{1b}[2J\\nlink"]);
+    }
+
+    #[test]
+    fn a_question_cannot_be_dressed_up() {
+        let lines = question(
+            3,
+            &["xn--pple-43d.com".into(), "*.cdn.example".into()],
+            "fine\u{1b}[2K\r\nREQUEST 4  allow 4\u{202e}",
+            Some("p1"),
+        );
+        assert!(lines[1].starts_with("REQUEST 3"));
+        assert!(
+            lines[2].contains("xn--pple-43d.com")
+                && lines[2].contains("аpple.com")
+                && lines[2].contains("can look like")
+        );
+        assert!(lines[3].contains("every host below"));
+        assert!(
+            lines.iter().all(|line| !line.chars().any(char::is_control)),
+            "{lines:?}"
+        );
+        assert_eq!(
+            lines
+                .iter()
+                .filter(|line| line.starts_with("REQUEST"))
+                .count(),
+            1
+        );
+        assert!(lines[4].contains("\\u{202e}"));
     }
 
     #[test]

@@ -98,6 +98,20 @@ impl Rule {
             Self::Exact(host)
         })
     }
+
+    /// Whether every host of the other rule is one of this rule's.
+    pub fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Exact(own), Self::Exact(host)) => own == host,
+            (Self::Exact(_), Self::Subdomains(_)) => false,
+            (Self::Subdomains(own), Self::Exact(host)) => {
+                host.parents().any(|parent| parent == own.as_str())
+            }
+            (Self::Subdomains(own), Self::Subdomains(host)) => {
+                own == host || host.parents().any(|parent| parent == own.as_str())
+            }
+        }
+    }
 }
 
 impl std::fmt::Display for Rule {
@@ -208,6 +222,11 @@ impl Allowlist {
         self.any_public
     }
 
+    /// Whether every host of a rule may be reached already.
+    pub fn covers(&self, rule: &Rule) -> bool {
+        self.any_public || self.rules.iter().any(|held| held.covers(rule))
+    }
+
     /// Whether a host may be reached: the one decision, first and again.
     pub fn permit(&self, host: &Host) -> Option<Permit> {
         let covered = self.any_public
@@ -297,6 +316,10 @@ mod tests {
             assert!(
                 matches!(refused, RuleError::Star { .. } | RuleError::NotAHost { .. }),
                 "{rule}: {refused}"
+            );
+            assert!(
+                refused.to_string().contains(&format!("{rule:?}")),
+                "it names the rule: {refused}"
             );
         }
         for rule in [

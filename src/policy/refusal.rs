@@ -67,7 +67,7 @@ impl Refusal {
             Self::Port => "Only ports 80 and 443 are reached. Serve it there, or upload the file.",
             Self::BadRequest => "Send an ordinary http or https request from the page.",
             Self::HostNotAllowed | Self::Withdrawn => {
-                "Upload the file with POST /files and use its URL. The host itself can only be added by the owner, who starts with --allow HOST."
+                "Upload the file with POST /files and use its URL. Only the owner can add the host: ask with POST /request."
             }
             Self::Address(_) => {
                 "The name leads to an address that is not public. Use a public host, or upload the file with POST /files."

@@ -40,7 +40,8 @@ fn text(status: StatusCode, body: String) -> Response<Body> {
     response
 }
 
-/// Asks for the password. The only 407 there is: to Chromium it means "log in", so no policy is ever told by it.
+/// Asks for the password, on the priming page alone: there somebody answers. Anywhere else Chromium would wait for a
+/// person to log in, and the page with it. The only 407 there is, so no policy is ever told by it.
 pub(super) fn challenge() -> Response<Body> {
     let mut response = text(
         StatusCode::PROXY_AUTHENTICATION_REQUIRED,
@@ -51,6 +52,15 @@ pub(super) fn challenge() -> Response<Body> {
         HeaderValue::from_static("Basic realm=\"gpu-browser\""),
     );
     response
+}
+
+/// Refuses who does not know the password, or has lost it.
+pub(super) fn unknown() -> Response<Body> {
+    text(
+        StatusCode::FORBIDDEN,
+        "gpu-browser: no_password. The browser has lost its password; navigate the page again.\n"
+            .to_owned(),
+    )
 }
 
 pub(super) fn primed() -> Response<Body> {

@@ -16,9 +16,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::answers::{self, Body};
 use super::contexts::Context;
 use super::dial::dial;
-use super::events::Event;
 use super::failure::Stop;
 use super::leash::Leash;
+use super::ledger::Entry;
 use super::request::{self, Ask, Destination};
 use super::tunnel::Tunnel;
 use super::{Shared, plain};
@@ -60,6 +60,7 @@ pub(super) struct Reached {
     pub(super) port: Port,
     pub(super) leash: Leash,
     pub(super) context: Arc<Context>,
+    pub(super) entry: Arc<Entry>,
     pub(super) place: Place,
 }
 
@@ -103,10 +104,20 @@ async fn answer(
     shared: Arc<Shared>,
     opened: Arc<Mutex<Option<Opened>>>,
 ) -> Result<Response<Body>, Infallible> {
-    let Some(context) = shared.contexts.authenticate(request.headers()) else {
-        return Ok(answers::challenge());
-    };
+    // A request of our own for loopback is refused to whoever makes it: it needs no password.
+    if shared.log.is_canary(request::raw_target(request.uri())) {
+        return Ok(answers::stopped(Refusal::AddressLiteral.into()));
+    }
     let (head, body) = request.into_parts();
+    let Some(context) = shared.contexts.authenticate(&head.headers) else {
+        let asked = request::parse(&head);
+        let is_prime = matches!(asked, Ok(Ask::Plain(Destination::Prime, _)));
+        return Ok(if is_prime {
+            answers::challenge()
+        } else {
+            answers::unknown()
+        });
+    };
     let target = request::raw_target(&head.uri).to_owned();
     let answered = match request::parse(&head) {
         Err(refusal) => Err(refusal.into()),
@@ -180,12 +191,7 @@ async fn reach(
         end = leash.cut(host) => return Err(end.into()),
     };
     let _ = stream.set_nodelay(true);
-    shared.log.send(Event::Reached {
-        user: context.user.clone(),
-        host: host.to_string(),
-        port: port.number(),
-        address,
-    });
+    let entry = Entry::open(shared, context, host, port, address);
     let (host, context) = (host.clone(), context.clone());
     Ok(Reached {
         stream,
@@ -193,6 +199,7 @@ async fn reach(
         port,
         leash,
         context,
+        entry,
         place,
     })
 }

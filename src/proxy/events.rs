@@ -9,8 +9,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 use super::failure::Stop;
-use crate::policy::limits::{REFUSED_HOSTS, REFUSED_TARGET, SIGHTINGS};
-use crate::policy::refusal::Refusal;
+use crate::policy::limits::{REFUSED_HOSTS, REFUSED_TARGET};
 
 /// A line for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +33,8 @@ pub enum Event {
         host: String,
         /// 80 or 443.
         port: u16,
+        /// The address that was dialled.
+        address: IpAddr,
         /// Bytes from the browser to the host.
         sent: u64,
         /// Bytes from the host to the browser.
@@ -105,8 +106,35 @@ pub(super) struct Log {
     lost: AtomicU64,
     refusals: AtomicU64,
     refused: RefusedHosts,
-    /// The last targets that were refused as addresses, for the canary.
-    sightings: watch::Sender<Vec<String>>,
+    canary: watch::Sender<Option<Awaited>>,
+}
+
+/// A request of the daemon's own that must arrive here and be refused.
+#[derive(Debug)]
+struct Awaited {
+    target: String,
+    seen: bool,
+}
+
+/// A request for loopback that is on its way. It is no page's, so no list and no log names it. One at a time.
+#[derive(Debug)]
+pub struct Canary<'a>(&'a Log);
+
+impl Canary<'_> {
+    /// Waits until it has arrived and was refused. The caller sets the deadline.
+    pub async fn refused(&self) {
+        let mut canary = self.0.canary.subscribe();
+        // The sender lives as long as this borrow of it, so the wait cannot fail.
+        let _ = canary
+            .wait_for(|awaited| awaited.as_ref().is_some_and(|awaited| awaited.seen))
+            .await;
+    }
+}
+
+impl Drop for Canary<'_> {
+    fn drop(&mut self) {
+        self.0.canary.send_replace(None);
+    }
 }
 
 impl Log {
@@ -116,7 +144,7 @@ impl Log {
             lost: AtomicU64::new(0),
             refusals: AtomicU64::new(0),
             refused: RefusedHosts::default(),
-            sightings: watch::Sender::new(Vec::new()),
+            canary: watch::Sender::new(None),
         }
     }
 
@@ -129,13 +157,11 @@ impl Log {
     /// Writes a refusal or a failure down for the session, and into the list of the context that asked.
     pub(super) fn stopped(&self, user: &str, hosts: &RefusedHosts, target: &str, reason: Stop) {
         let target: String = target.chars().take(REFUSED_TARGET).collect();
+        tracing::debug!(user, ?target, reason = reason.as_str(), "not reached");
         hosts.add(&target, reason);
         self.refused.add(&target, reason);
-        if let Stop::Refused(refusal) = reason {
+        if matches!(reason, Stop::Refused(_)) {
             self.refusals.fetch_add(1, Ordering::Relaxed);
-            if refusal == Refusal::AddressLiteral {
-                self.sight(&target);
-            }
         }
         self.send(Event::Stopped {
             user: user.to_owned(),
@@ -144,13 +170,21 @@ impl Log {
         });
     }
 
-    /// Waits until a target was refused as an address.
-    pub(super) async fn sighted(&self, target: &str) {
-        let mut seen = self.sightings.subscribe();
-        // The sender lives as long as this borrow of it, so the wait cannot fail.
-        let _ = seen
-            .wait_for(|targets| targets.iter().any(|held| held == target))
-            .await;
+    /// Expects a request for a port of loopback.
+    pub(super) fn expect_loopback(&self, port: u16) -> Canary<'_> {
+        let target = format!("127.0.0.1:{port}");
+        let seen = false;
+        self.canary.send_replace(Some(Awaited { target, seen }));
+        Canary(self)
+    }
+
+    /// Whether a target is the one that is expected; it has arrived then.
+    pub(super) fn is_canary(&self, target: &str) -> bool {
+        self.canary.send_if_modified(|awaited| {
+            let is_it = |awaited: &&mut Awaited| awaited.target == target;
+            let found = awaited.as_mut().filter(is_it);
+            found.map(|awaited| awaited.seen = true).is_some()
+        })
     }
 
     pub(super) fn refused_hosts(&self) -> Vec<RefusedHost> {
@@ -164,20 +198,12 @@ impl Log {
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
-
-    fn sight(&self, target: &str) {
-        self.sightings.send_modify(|targets| {
-            if targets.len() == SIGHTINGS {
-                targets.remove(0);
-            }
-            targets.push(target.to_owned());
-        });
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::refusal::Refusal;
 
     #[test]
     fn refused_hosts_are_bounded_and_counted() {

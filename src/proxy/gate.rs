@@ -104,9 +104,11 @@ impl Gate {
 mod tests {
     use super::*;
     use crate::policy::address::AddressKind;
-    use crate::policy::allowlist::Allowlist;
+    use crate::policy::allowlist::{Allowlist, Rule};
     use crate::policy::host::Host;
+    use ipnet::{IpNet, Ipv4Net};
     use proptest::prelude::*;
+    use std::str::FromStr;
 
     fn permit() -> Permit {
         Allowlist::default()
@@ -184,11 +186,25 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a name server answers, what is dialled is in the answer and stands alone as allowed.
+        /// Whatever the owner's rules, the page's wish, the owner's own networks and a name server's answers: what is dialled is
+        /// covered by the rules, in the answer, and allowed on its own.
         #[test]
-        fn no_answer_ever_makes_a_route_to_a_refused_address(answers in prop::collection::vec(any_address(), 0..40)) {
-            let own = OwnNetwork::new(["1.1.1.0/24".parse().unwrap()]);
-            if let Ok(route) = Route::vet(permit(), Port::Http, &answers, &own) {
+        fn no_rule_set_and_no_answer_ever_make_a_route_to_a_refused_address(
+            rules in prop::collection::btree_set("(\\*\\.)?([ab]\\.){1,2}example\\.com", 0..6),
+            is_any in any::<bool>(),
+            host in "([ab]\\.){0,3}example\\.com",
+            answers in prop::collection::vec(any_address(), 0..40),
+            own in prop::collection::vec((any::<u32>(), 8..=32_u8), 0..3),
+        ) {
+            let list = Allowlist::new(rules.iter().map(|rule| Rule::parse(rule).unwrap()));
+            let list = if is_any { list.or_any_public() } else { list };
+            let Some(permit) = list.permit(&Host::parse(&host).unwrap()) else {
+                prop_assert!(!is_any);
+                return Ok(());
+            };
+            let nets = own.iter().map(|(bits, length)| Ipv4Net::new((*bits).into(), *length).unwrap().into());
+            let own = OwnNetwork::new(nets.chain([IpNet::from_str("1.1.1.0/24").unwrap()]));
+            if let Ok(route) = Route::vet(permit, Port::Http, &answers, &own) {
                 prop_assert!(!route.addresses().is_empty() && route.addresses().len() <= DIALLED_ADDRESSES);
                 for address in route.addresses() {
                     prop_assert!(answers.contains(&address.ip()));

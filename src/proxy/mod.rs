@@ -22,6 +22,7 @@ pub mod gate;
 pub mod hello;
 mod interfaces;
 mod leash;
+mod ledger;
 mod listener;
 mod plain;
 pub mod request;
@@ -37,7 +38,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use self::contexts::Credential;
-pub use self::events::{Event, RefusedHost};
+pub use self::events::{Canary, Event, RefusedHost};
 pub use self::failure::{Failure, Stop};
 pub use self::interfaces::{OwnAddresses, of_this_machine};
 pub use self::request::PRIME_URL;
@@ -87,8 +88,6 @@ pub struct Totals {
     pub refused_hosts: Vec<RefusedHost>,
     /// Refusals in all.
     pub refusals: u64,
-    /// Requests without the right password. They grow when Chromium's network service was restarted and lost it.
-    pub challenges: u64,
     /// Lines of the audit log that were lost because it did not keep up.
     pub events_lost: u64,
 }
@@ -188,21 +187,24 @@ impl Proxy {
         context.map_or_else(Vec::new, |context| context.refused_hosts())
     }
 
+    /// Requests without the right password so far. Beside one for each priming, they grow when a browser has lost it.
+    pub fn challenges(&self) -> u64 {
+        self.shared.contexts.challenges()
+    }
+
     /// Counts of the whole proxy.
     pub fn totals(&self) -> Totals {
         Totals {
             tunnels: TUNNELS - self.shared.tunnels.available_permits(),
             refused_hosts: self.shared.log.refused_hosts(),
             refusals: self.shared.log.refusals(),
-            challenges: self.shared.contexts.challenges(),
             events_lost: self.shared.log.lost(),
         }
     }
 
-    /// The canary of a start: waits until a request of a primed context for `http://127.0.0.1:PORT/` has arrived here and was
-    /// refused, which proves that Chromium sends even loopback through the proxy. The caller sets the deadline.
-    pub async fn refused_loopback(&self, port: u16) {
-        self.shared.log.sighted(&format!("127.0.0.1:{port}")).await;
+    /// The canary of a start: a request for `http://127.0.0.1:PORT/` must arrive here and be refused, which proves that Chromium sends even loopback through the proxy. It is expected from now on.
+    pub fn expect_loopback(&self, port: u16) -> Canary<'_> {
+        self.shared.log.expect_loopback(port)
     }
 
     /// Ends every tunnel, joins every task, and gives the socket back.

@@ -5,6 +5,7 @@
 //! longer takes the password, and the context would lose it.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
 use bytes::Bytes;
@@ -22,6 +23,7 @@ use super::answers::{Body, BodyError};
 use super::connection::{Place, Reached};
 use super::failure::{Failure, Stop};
 use super::leash::End;
+use super::ledger::Entry;
 use crate::policy::limits::{TUNNEL_IDLE, UPSTREAM_HEAD};
 
 /// Headers of one hop, whether `Connection` names them or not; everything that begins with `proxy-` is one hop's too.
@@ -49,7 +51,7 @@ pub(super) async fn forward(
     client.max_buf_size(UPSTREAM_HEAD);
     let shaken = client.handshake(TokioIo::new(to.stream)).await;
     let (mut sender, connection) = shaken.map_err(|_| Failure::Upstream)?;
-    let (mut leash, host) = (to.leash, to.host);
+    let (mut leash, host, entry) = (to.leash, to.host, to.entry);
     let mut carry: Carry = Box::pin(async move {
         let connection = async {
             // Its end is seen by the one who waits for the answer.
@@ -66,9 +68,12 @@ pub(super) async fn forward(
             Ok(Ok(response)) => response,
             _ => return Err(Failure::Upstream.into()),
         },
-        end = &mut carry => return Err(end.into()),
+        end = &mut carry => {
+            entry.ends(end.as_str());
+            return Err(end.into());
+        }
     };
-    incoming(response, carry, to.place)
+    incoming(response, carry, entry, to.place)
 }
 
 /// The request as the site gets it.
@@ -78,7 +83,8 @@ fn outgoing(
     to: &Reached,
     body: Incoming,
 ) -> Result<Request<Timed<Incoming>>, Failure> {
-    let mut request = Request::new(Timed::new(body));
+    let entry = to.entry.clone();
+    let mut request = Request::new(Timed::new(body, move |bytes| entry.sent(bytes)));
     *request.method_mut() = head.method;
     *request.uri_mut() = Uri::from(path);
     *request.headers_mut() = head.headers;
@@ -95,6 +101,7 @@ fn outgoing(
 fn incoming(
     response: Response<Incoming>,
     carry: Carry,
+    entry: Arc<Entry>,
     place: Place,
 ) -> Result<Response<Body>, Stop> {
     let status = response.status();
@@ -104,9 +111,14 @@ fn incoming(
     let (mut head, body) = response.into_parts();
     strip_hop(&mut head.headers);
     head.extensions.clear();
+    if body.is_end_stream() {
+        entry.ends(End::Closed.as_str());
+    }
+    let counter = entry.clone();
     let body = Carried {
-        body: Timed::new(body),
+        body: Timed::new(body, move |bytes| counter.received(bytes)),
         carry,
+        entry,
         _place: place,
     };
     Ok(Response::from_parts(head, body.boxed()))
@@ -133,17 +145,22 @@ fn strip_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// A body that breaks when nothing of it came for the idle limit.
+/// A body whose bytes are counted, and that breaks when nothing of it came for the idle limit.
 struct Timed<B> {
     body: B,
     idle: Pin<Box<Sleep>>,
+    count: Count,
 }
 
+/// Where the bytes of a body are counted.
+type Count = Box<dyn Fn(usize) + Send + Sync>;
+
 impl<B> Timed<B> {
-    fn new(body: B) -> Self {
+    fn new(body: B, count: impl Fn(usize) + Send + Sync + 'static) -> Self {
         Self {
             body,
             idle: Box::pin(sleep(TUNNEL_IDLE)),
+            count: Box::new(count),
         }
     }
 }
@@ -162,6 +179,12 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
             self.idle.as_mut().reset(Instant::now() + TUNNEL_IDLE);
+            if let Some(Ok(data)) = frame
+                .as_ref()
+                .map(|frame| frame.as_ref().map(Frame::data_ref))
+            {
+                (self.count)(data.map_or(0, Bytes::len));
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         self.idle
@@ -183,6 +206,7 @@ where
 struct Carried {
     body: Timed<Incoming>,
     carry: Carry,
+    entry: Arc<Entry>,
     _place: Place,
 }
 
@@ -195,9 +219,15 @@ impl HttpBody for Carried {
         cx: &mut TaskContext<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         if let Poll::Ready(end) = self.carry.as_mut().poll(cx) {
+            self.entry.ends(end.as_str());
             return Poll::Ready(Some(Err(end.as_str().into())));
         }
-        Pin::new(&mut self.body).poll_frame(cx)
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        // A reader that knows where the body ends does not ask for what comes after it.
+        if matches!(polled, Poll::Ready(None)) || self.body.is_end_stream() {
+            self.entry.ends(End::Closed.as_str());
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
@@ -246,7 +276,11 @@ mod tests {
             Result<Frame<Bytes>, std::io::Error>,
         >());
         let started = Instant::now();
-        let error = Timed::new(silent).frame().await.unwrap().unwrap_err();
+        let error = Timed::new(silent, |_| {})
+            .frame()
+            .await
+            .unwrap()
+            .unwrap_err();
         assert_eq!(
             (error.to_string().as_str(), started.elapsed()),
             ("nothing came for too long", TUNNEL_IDLE)

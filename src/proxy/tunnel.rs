@@ -6,6 +6,7 @@
 //! - A buffer is held only while bytes flow, so that hundreds of idle tunnels cost their sockets and no more.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -16,61 +17,52 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::time::{Instant, sleep_until};
 
 use super::connection::Reached;
-use super::events::Event;
 use super::leash::End;
+use super::ledger::Entry;
 use super::{Shared, hello};
 use crate::policy::host::Port;
 use crate::policy::limits::{TUNNEL_BUFFER, TUNNEL_IDLE};
+use crate::policy::refusal::Refusal;
 
 /// A connection to a site whose client has been told that it is open.
 pub(super) struct Tunnel {
     to: Reached,
-    opened: Instant,
-}
-
-/// How a tunnel ended, and the bytes it carried.
-struct Carried {
-    sent: u64,
-    received: u64,
-    reason: &'static str,
 }
 
 impl Tunnel {
     pub(super) fn new(to: Reached) -> Self {
-        Self {
-            to,
-            opened: Instant::now(),
-        }
+        Self { to }
     }
 
-    /// Carries bytes to the end, and writes it down.
+    /// Carries bytes to the end.
     pub(super) async fn run(mut self, mut client: TcpStream, early: &[u8], shared: &Shared) {
-        let carried = self.carry(&mut client, early, shared).await;
-        shared.log.send(Event::Ended {
-            user: self.to.context.user.clone(),
-            host: self.to.host.to_string(),
-            port: self.to.port.number(),
-            sent: carried.sent,
-            received: carried.received,
-            open: self.opened.elapsed(),
-            reason: carried.reason,
-        });
-        drop(self.to.place);
+        let reason = self.carry(&mut client, early, shared).await;
+        self.to.entry.ends(reason);
     }
 
-    async fn carry(&mut self, client: &mut TcpStream, early: &[u8], shared: &Shared) -> Carried {
-        let traffic = Traffic::new();
+    async fn carry(
+        &mut self,
+        client: &mut TcpStream,
+        early: &[u8],
+        shared: &Shared,
+    ) -> &'static str {
+        let traffic = Traffic::new(&self.to.entry);
         let host = self.to.host.clone();
+        let context = &self.to.context;
+        let target = format!("{host}:{}", self.to.port.number());
+        let tell = |refusal: Refusal| {
+            let reason = refusal.into();
+            shared
+                .log
+                .stopped(&context.user, &context.refused, &target, reason);
+        };
         let work = async {
             let first = match self.to.port {
                 Port::Https => match hello::read(client, early, &host).await {
                     Ok(Ok(Some(first))) => first,
                     Ok(Ok(None)) => return Ok(End::Closed.as_str()),
                     Ok(Err(refusal)) => {
-                        let (user, target) = (&self.to.context.user, format!("{host}:443"));
-                        shared
-                            .log
-                            .stopped(user, &self.to.context.refused, &target, refusal.into());
+                        tell(refusal);
                         return Ok(refusal.as_str());
                     }
                     Err(error) => return Err(error),
@@ -78,45 +70,51 @@ impl Tunnel {
                 Port::Http => early.to_vec(),
             };
             self.to.stream.write_all(&first).await?;
-            traffic.count(&traffic.sent, first.len());
+            traffic.sent(first.len());
             both_ways(client, &mut self.to.stream, &traffic).await?;
             Ok::<_, io::Error>(End::Closed.as_str())
         };
-        let reason = tokio::select! {
+        tokio::select! {
             ended = work => ended.unwrap_or(End::Broken.as_str()),
-            end = self.to.leash.cut(&host) => end.as_str(),
+            end = self.to.leash.cut(&host) => {
+                if end == End::Withdrawn {
+                    tell(Refusal::Withdrawn);
+                }
+                end.as_str()
+            }
             () = traffic.idle() => End::Idle.as_str(),
-        };
-        Carried {
-            sent: traffic.sent.into_inner(),
-            received: traffic.received.into_inner(),
-            reason,
         }
     }
 }
 
-/// Bytes carried, and when the last ones were.
+/// Where bytes are counted, and when the last ones were carried.
 struct Traffic {
-    sent: AtomicU64,
-    received: AtomicU64,
+    entry: Arc<Entry>,
     started: Instant,
     /// Milliseconds after the start.
     last: AtomicU64,
 }
 
 impl Traffic {
-    fn new() -> Self {
-        let zero = || AtomicU64::new(0);
+    fn new(entry: &Arc<Entry>) -> Self {
         Self {
-            sent: zero(),
-            received: zero(),
+            entry: entry.clone(),
             started: Instant::now(),
-            last: zero(),
+            last: AtomicU64::new(0),
         }
     }
 
-    fn count(&self, counter: &AtomicU64, bytes: usize) {
-        counter.fetch_add(bytes as u64, Ordering::Relaxed);
+    fn sent(&self, bytes: usize) {
+        self.entry.sent(bytes);
+        self.carried();
+    }
+
+    fn received(&self, bytes: usize) {
+        self.entry.received(bytes);
+        self.carried();
+    }
+
+    fn carried(&self) {
         let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.store(now, Ordering::Relaxed);
     }
@@ -142,10 +140,8 @@ async fn both_ways(
     let (from_client, to_client) = client.split();
     let (from_site, to_site) = site.split();
     tokio::try_join!(
-        one_way(from_client, to_site, |bytes| traffic
-            .count(&traffic.sent, bytes)),
-        one_way(from_site, to_client, |bytes| traffic
-            .count(&traffic.received, bytes)),
+        one_way(from_client, to_site, |bytes| traffic.sent(bytes)),
+        one_way(from_site, to_client, |bytes| traffic.received(bytes)),
     )?;
     Ok(())
 }

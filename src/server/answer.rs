@@ -29,8 +29,14 @@ pub enum Code {
     BadArchive,
     /// An address that no page may open.
     BadUrl,
+    /// A host that can never be allowed.
+    BadHost,
     /// A selector that is invalid, or matches nothing in time.
     BadSelector,
+    /// A ref of a snapshot that means nothing any more.
+    StaleRef,
+    /// The element is not one that a person could use: covered, not visible, disabled.
+    Covered,
     /// There is no such page, upload, image or tool.
     NotFound,
     /// The picture or recording was there and has made room for newer ones.
@@ -41,6 +47,10 @@ pub enum Code {
     UploadsFull,
     /// All pages are taken.
     TooManyPages,
+    /// The owner has denied this host already.
+    AlreadyDenied,
+    /// Too many requests for hosts.
+    TooManyRequests,
     /// The script threw, or its promise was rejected.
     EvalThrew,
     /// The call's own time ran out.
@@ -57,18 +67,23 @@ pub enum Code {
 
 impl Code {
     /// All codes, so that the briefing can be held against them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 22] = [
         Self::BadArguments,
         Self::BadPath,
         Self::BadBase64,
         Self::BadArchive,
         Self::BadUrl,
+        Self::BadHost,
         Self::BadSelector,
+        Self::StaleRef,
+        Self::Covered,
         Self::NotFound,
         Self::Gone,
         Self::OffsetMismatch,
         Self::UploadsFull,
         Self::TooManyPages,
+        Self::AlreadyDenied,
+        Self::TooManyRequests,
         Self::EvalThrew,
         Self::TimedOut,
         Self::PageHung,
@@ -85,13 +100,18 @@ impl Code {
             Self::BadBase64 => (400, "bad_base64"),
             Self::BadArchive => (400, "bad_archive"),
             Self::BadUrl => (400, "bad_url"),
+            Self::BadHost => (400, "bad_host"),
             Self::BadSelector => (400, "bad_selector"),
+            Self::AlreadyDenied => (403, "already_denied"),
             Self::NotFound => (404, "not_found"),
             Self::Gone => (404, "gone"),
+            Self::StaleRef => (409, "stale_ref"),
+            Self::Covered => (409, "covered"),
             Self::OffsetMismatch => (409, "offset_mismatch"),
             Self::UploadsFull => (413, "uploads_full"),
             Self::EvalThrew => (422, "eval_threw"),
             Self::TooManyPages => (429, "too_many_pages"),
+            Self::TooManyRequests => (429, "too_many_requests"),
             Self::Internal => (500, "internal"),
             Self::PageCrashed => (502, "page_crashed"),
             Self::BrowserRestarted => (503, "browser_restarted"),

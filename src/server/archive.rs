@@ -274,8 +274,9 @@ fn broken(error: impl std::fmt::Display) -> ArchiveRefusal {
     ArchiveRefusal::Broken(error.to_string().chars().take(200).collect())
 }
 
-/// What fuzzing holds against any bytes: no panic, no path or size that an upload may not have.
-#[cfg(any(test, fuzzing))]
+/// What fuzzing holds against any bytes: no panic, no path or size that an upload may not have. Integration tests run it
+/// too, on a library that is built like any other.
+#[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) {
     let bounds = Bounds {
         entries: 64,

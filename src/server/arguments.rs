@@ -31,6 +31,26 @@ pub fn parse<T: DeserializeOwned>(body: &str) -> Result<T, Refused> {
     Ok(parsed)
 }
 
+/// Parses a value that lies at a place of a body, as in `actions[2]`.
+pub fn parse_at<T: DeserializeOwned>(place: &str, value: serde_json::Value) -> Result<T, Refused> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = match error.path().to_string().as_str() {
+            "." => place.to_owned(),
+            inner => format!("{place}.{inner}"),
+        };
+        refuse(&path, error.inner())
+    })
+}
+
+/// The name of a list that is most like this one.
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let alike = |known: &&&str| strsim::jaro_winkler(name, known);
+    let close = known.iter().filter(|known| alike(known) >= ALIKE);
+    close
+        .max_by(|one, other| alike(one).total_cmp(&alike(other)))
+        .copied()
+}
+
 /// The refusal for what serde says; `path` is `.` where it is the body itself.
 fn refuse(path: &str, error: &serde_json::Error) -> Refused {
     if !error.is_data() {
@@ -72,12 +92,7 @@ impl<'a> Unknown<'a> {
     }
 
     fn refuse(&self, path: &str) -> Refused {
-        let alike = |name: &&&str| strsim::jaro_winkler(self.field, name);
-        let nearest = self
-            .known
-            .iter()
-            .filter(|name| alike(name) >= ALIKE)
-            .max_by(|one, other| alike(one).total_cmp(&alike(other)));
+        let nearest = nearest(self.field, &self.known);
         let parent = path.rsplit_once('.').map_or("", |(parent, _)| parent);
         let within = if parent.is_empty() {
             String::new()

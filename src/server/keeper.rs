@@ -1,14 +1,15 @@
 //! Keeps a browser running: notices its death at once, starts it again with growing pauses, and gives up with a reason.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Event;
+use super::event::{BrowserState, Event};
+use super::herald::Herald;
 use super::launch::Kit;
 use crate::browser::chromium::{Body, Chromium};
 use crate::policy::limits::{BROWSER_RESTARTS, SHUTDOWN};
@@ -24,11 +25,52 @@ pub(super) enum Browser {
     Failed(String),
 }
 
+/// How the browser has fared.
+#[derive(Default)]
+pub(super) struct Vitals(Mutex<Fared>);
+
+struct Fared {
+    since: Instant,
+    restarts: u64,
+}
+
+impl Default for Fared {
+    fn default() -> Self {
+        Self {
+            since: Instant::now(),
+            restarts: 0,
+        }
+    }
+}
+
+impl Vitals {
+    /// How long the browser has been in its present state.
+    pub(super) fn since(&self) -> Duration {
+        self.fared().since.elapsed()
+    }
+
+    /// How often it was started again.
+    pub(super) fn restarts(&self) -> u64 {
+        self.fared().restarts
+    }
+
+    fn changed(&self, restarted: bool) {
+        let mut fared = self.fared();
+        fared.since = Instant::now();
+        fared.restarts += u64::from(restarted);
+    }
+
+    fn fared(&self) -> MutexGuard<'_, Fared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The browser, and who wants to know of it.
 pub(super) struct Keeper {
     pub(super) kit: Arc<Kit>,
     pub(super) state: watch::Sender<Browser>,
-    pub(super) events: mpsc::Sender<Event>,
+    pub(super) vitals: Arc<Vitals>,
+    pub(super) herald: Herald,
     /// Pages that agents have opened so far.
     pub(super) opened: Arc<AtomicU64>,
     pub(super) closing: CancellationToken,
@@ -49,7 +91,7 @@ impl Keeper {
                 }
             };
             self.state.send_replace(Browser::Restarting);
-            self.tell("lost", Some(reason.clone()));
+            self.tell(BrowserState::Lost, Some(reason.clone()));
             tracing::warn!(%reason, log = %body.log().tail(20), "the browser was lost");
             body.end(Duration::ZERO).await;
             // A browser that opened a page was well: the pauses begin anew with its loss.
@@ -59,7 +101,7 @@ impl Keeper {
             }
             body = loop {
                 let Some(pause) = BROWSER_RESTARTS.get(attempt) else {
-                    self.tell("failed", Some(reason.clone()));
+                    self.tell(BrowserState::Failed, Some(reason.clone()));
                     self.state.send_replace(Browser::Failed(reason));
                     return;
                 };
@@ -71,7 +113,7 @@ impl Keeper {
                     Ok((chromium, body)) => {
                         self.state
                             .send_replace(Browser::Running(Arc::new(chromium)));
-                        self.tell("restarted", None);
+                        self.tell(BrowserState::Restarted, None);
                         break body;
                     }
                     Err(error) => tracing::error!(%error, "the browser did not start again"),
@@ -80,8 +122,9 @@ impl Keeper {
         }
     }
 
-    fn tell(&self, state: &'static str, reason: Option<String>) {
-        let _ = self.events.try_send(Event::Browser { state, reason });
+    fn tell(&self, state: BrowserState, reason: Option<String>) {
+        self.vitals.changed(state == BrowserState::Restarted);
+        self.herald.tell(Event::Browser { state, reason });
     }
 }
 

@@ -8,11 +8,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::StartError;
+use super::canary::{self, CanaryError};
 use crate::browser::account::has_gpu;
-use crate::browser::chromium::{Body, Chromium, LaunchError, Setup};
+use crate::browser::chromium::{Body, Chromium, Setup};
 use crate::browser::folder::RunFolder;
 use crate::browser::page::{Page, PageError, Viewport};
 use crate::browser::probe::{self, Verdict};
@@ -29,6 +30,14 @@ const PROBE: &str = "gpu-browser-probe.html";
 /// The proxy has seen the password within this after the priming page was loaded.
 const PRIMED: Duration = Duration::from_secs(2);
 
+/// Why a rung is not taken.
+enum Unproven {
+    /// Something of this rung; the next one may do.
+    Rung(String),
+    /// The boundary does not hold, on whatever rung.
+    Boundary(CanaryError),
+}
+
 /// What every launch of a session needs.
 pub(super) struct Kit {
     pub(super) setup: Setup,
@@ -38,12 +47,18 @@ pub(super) struct Kit {
 }
 
 impl Kit {
-    /// Starts the browser on a rung, with the proxy on its only socket.
-    pub(super) async fn launch(&self, rung: Rung) -> Result<(Chromium, Body), LaunchError> {
+    /// Starts the browser on a rung, with the proxy on its only socket; it is given away once it was seen to stay inside.
+    pub(super) async fn launch(&self, rung: Rung) -> Result<(Chromium, Body), StartError> {
         let (chromium, body, listener) = Chromium::launch(&self.setup, rung, &self.folder).await?;
-        if let Err(error) = self.proxy.adopt(listener) {
+        let believed = match self.proxy.adopt(listener) {
+            Ok(()) => canary::sing(&chromium, &self.proxy)
+                .await
+                .map_err(StartError::from),
+            Err(error) => Err(error.into()),
+        };
+        if let Err(error) = believed {
             body.end(Duration::ZERO).await;
-            return Err(LaunchError::Folder(std::io::Error::other(error)));
+            return Err(error);
         }
         Ok((chromium, body))
     }
@@ -99,6 +114,7 @@ impl Kit {
         if let Some(verdict) = memory.recall() {
             match self.launch(verdict.rung).await {
                 Ok((chromium, body)) => return Ok((chromium, body, verdict)),
+                Err(StartError::Canary(error)) if error.is_leak() => return Err(error.into()),
                 Err(error) => tracing::info!(%error, "the remembered rung does not start"),
             }
         }
@@ -124,7 +140,8 @@ impl Kit {
                         best = Some(verdict);
                     }
                 }
-                Err(reason) => failures.push(format!("{}: {reason}", rung.name())),
+                Err(Unproven::Rung(reason)) => failures.push(format!("{}: {reason}", rung.name())),
+                Err(Unproven::Boundary(error)) => return Err(error.into()),
             }
             if let Some(last) = failures.last() {
                 tell(last.clone());
@@ -138,24 +155,24 @@ impl Kit {
         Ok((chromium, body, verdict))
     }
 
-    async fn prove(&self, rung: Rung) -> Result<(Chromium, Body, Verdict), String> {
+    async fn prove(&self, rung: Rung) -> Result<(Chromium, Body, Verdict), Unproven> {
         let deadline = Instant::now() + RUNG;
-        let launched = tokio::time::timeout_at(deadline, self.launch(rung)).await;
-        let (chromium, body) = match launched {
-            Ok(launched) => launched.map_err(|error| error.to_string())?,
-            Err(_) => return Err("it did not start in time".to_owned()),
+        let failed = |reason: &str| Unproven::Rung(reason.to_owned());
+        let (chromium, body) = match timeout_at(deadline, self.launch(rung)).await {
+            Ok(Err(StartError::Canary(error))) if error.is_leak() => {
+                return Err(Unproven::Boundary(error));
+            }
+            Ok(launched) => launched.map_err(|error| failed(&error.to_string()))?,
+            Err(_) => return Err(failed("it did not start in time")),
         };
-        match tokio::time::timeout_at(deadline, self.probe(&chromium, rung, deadline)).await {
-            Ok(Ok(verdict)) => Ok((chromium, body, verdict)),
-            Ok(Err(reason)) => {
-                body.end(Duration::ZERO).await;
-                Err(reason)
-            }
-            Err(_) => {
-                body.end(Duration::ZERO).await;
-                Err("it hung".to_owned())
-            }
-        }
+        let proven = timeout_at(deadline, self.probe(&chromium, rung, deadline)).await;
+        let reason = match proven {
+            Ok(Ok(verdict)) => return Ok((chromium, body, verdict)),
+            Ok(Err(reason)) => reason,
+            Err(_) => "it hung".to_owned(),
+        };
+        body.end(Duration::ZERO).await;
+        Err(Unproven::Rung(reason))
     }
 
     async fn probe(

@@ -1,29 +1,40 @@
 //! One session: a browser that draws, a link that leads to it, and the tools between them.
 
 pub mod answer;
+mod approvals;
 pub mod archive;
 pub mod arguments;
 pub mod artifacts;
+pub mod audit;
 pub mod blank;
 pub mod briefing;
+pub mod canary;
+mod chronicle;
+pub mod desk;
+pub mod event;
+mod herald;
 mod keeper;
 mod launch;
+mod linked;
 mod pages;
+mod relay_wait;
 mod router;
 mod session;
+mod sight;
+pub mod status;
 pub mod tools;
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use crate::browser::find::NotFound;
-use crate::browser::probe::Verdict;
 use crate::browser::rung::GpuChoice;
 use crate::policy::allowlist::Allowlist;
 use crate::policy::switches::OwnerSwitches;
 use crate::relay::address::RelayAddress;
 
-pub use self::session::Server;
+pub use self::desk::run;
+pub use self::event::{Event, Ready};
 
 /// What a session is made of.
 #[derive(Debug, Clone)]
@@ -46,6 +57,8 @@ pub struct ServerConfig {
     pub allow: Allowlist,
     /// What the owner calls the link.
     pub label: String,
+    /// The folder of the log, where there is one.
+    pub log: Option<PathBuf>,
 }
 
 /// The relay of a session.
@@ -55,88 +68,6 @@ pub enum RelayChoice {
     Local,
     /// One somewhere.
     At(RelayAddress),
-}
-
-/// What the owner is told.
-#[derive(Debug, Clone)]
-pub enum Event {
-    /// What the start is doing.
-    Progress(String),
-    /// The link works.
-    Ready(Box<Ready>),
-    /// A call was answered.
-    Call {
-        /// Method and path.
-        tool: String,
-        /// The page it named.
-        page: Option<String>,
-        /// The status of the answer.
-        status: u16,
-        /// How long it took.
-        ms: u64,
-    },
-    /// A page was opened, closed or lost.
-    Page {
-        /// Its name.
-        page: String,
-        /// `opened`, `closed` or `lost`.
-        state: &'static str,
-        /// What it shows.
-        url: String,
-    },
-    /// A link is new, or dead and replaced.
-    Link {
-        /// The link.
-        link: String,
-        /// What the owner calls it.
-        label: String,
-        /// Why.
-        reason: String,
-    },
-    /// The browser was lost, is back, or is given up.
-    Browser {
-        /// `lost`, `restarted` or `failed`.
-        state: &'static str,
-        /// Why.
-        reason: Option<String>,
-    },
-    /// The relay is away, or back.
-    Relay {
-        /// `away` or `back`.
-        state: &'static str,
-        /// Why, and what to try.
-        reason: Option<String>,
-    },
-    /// A host was refused.
-    Refused {
-        /// The host as it was asked for.
-        host: String,
-        /// The stable word.
-        reason: &'static str,
-    },
-}
-
-/// A session that works.
-#[derive(Debug, Clone)]
-pub struct Ready {
-    /// The link for the agent.
-    pub link: String,
-    /// The relay's address.
-    pub relay: String,
-    /// What the GPU was proven to do.
-    pub gpu: Verdict,
-    /// Chromium's version.
-    pub version: String,
-    /// Whether Chromium's own sandbox is on.
-    pub sandbox: bool,
-    /// Whether the browser has a network of its own, or why not.
-    pub isolation: Result<(), String>,
-    /// The account that the browser runs under, where it is not the daemon's.
-    pub account: Option<String>,
-    /// When the session ends.
-    pub end: SystemTime,
-    /// How long the start took.
-    pub start_ms: u64,
 }
 
 /// Why a session could not begin.
@@ -151,6 +82,9 @@ pub enum StartError {
     /// The browser did not start.
     #[error(transparent)]
     Launch(#[from] crate::browser::chromium::LaunchError),
+    /// The browser does not stay inside the proxy, or that could not be seen.
+    #[error(transparent)]
+    Canary(#[from] canary::CanaryError),
     /// The proxy could not be made.
     #[error(transparent)]
     Proxy(#[from] crate::proxy::ProxyError),
@@ -168,14 +102,21 @@ pub enum StartError {
         /// What to try.
         fix: String,
     },
+    /// Whoever wanted the session listens no more.
+    #[error("the start was given up")]
+    Unwanted,
 }
 
 impl StartError {
     /// The exit code of a program that ends with it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NoBrowser(_) | Self::NothingDraws(_) | Self::Launch(_) => 4,
-            Self::Proxy(_) | Self::Folder(_) | Self::Relay(_) | Self::Link { .. } => 1,
+            Self::NoBrowser(_) | Self::NothingDraws(_) | Self::Launch(_) | Self::Canary(_) => 4,
+            Self::Proxy(_)
+            | Self::Folder(_)
+            | Self::Relay(_)
+            | Self::Link { .. }
+            | Self::Unwanted => 1,
         }
     }
 }

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::Event;
 use super::answer::{Code, Refused};
+use super::event::{Event, PageState};
+use super::herald::Herald;
 use super::keeper::{Browser, running};
 use super::launch::Kit;
+use super::sight::Sight;
 use crate::browser::fold::Life;
 use crate::browser::page::{Page, Viewport};
 use crate::browser::pipe::CallError;
@@ -27,6 +29,17 @@ pub(super) struct Opened {
     pub(super) page: Page,
     /// The address that it was last sent to.
     pub(super) url: Mutex<String>,
+    /// What the agent has seen of it.
+    sight: Mutex<Sight>,
+    /// One list of actions at a time: there is one mouse.
+    pub(super) hand: tokio::sync::Mutex<()>,
+}
+
+impl Opened {
+    /// What the agent has seen of it.
+    pub(super) fn sight(&self) -> MutexGuard<'_, Sight> {
+        self.sight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Default)]
@@ -42,7 +55,7 @@ pub(super) struct Pages {
     kit: Arc<Kit>,
     browser: watch::Receiver<Browser>,
     opened: Arc<AtomicU64>,
-    events: mpsc::Sender<Event>,
+    herald: Herald,
     table: Mutex<Table>,
     spare: Mutex<Option<Page>>,
     spare_taken: Notify,
@@ -62,14 +75,14 @@ impl Pages {
         kit: Arc<Kit>,
         browser: watch::Receiver<Browser>,
         opened: Arc<AtomicU64>,
-        events: mpsc::Sender<Event>,
+        herald: Herald,
     ) -> Self {
         let (table, spare) = (Mutex::default(), Mutex::default());
         Self {
             kit,
             browser,
             opened,
-            events,
+            herald,
             table,
             spare,
             spare_taken: Notify::new(),
@@ -121,6 +134,8 @@ impl Pages {
             id: format!("p{}", table.last),
             page,
             url: Mutex::default(),
+            sight: Mutex::default(),
+            hand: tokio::sync::Mutex::default(),
         });
         let number = table.last;
         table.open.insert(number, Arc::clone(&opened));
@@ -161,6 +176,14 @@ impl Pages {
         }
     }
 
+    /// The name of the page whose browser context has this user name at the proxy.
+    pub(super) fn name_of(&self, user: &str) -> Option<String> {
+        let table = self.table();
+        let mut open = table.open.values();
+        open.find(|opened| opened.page.user() == user)
+            .map(|opened| opened.id.clone())
+    }
+
     /// The open pages in the order they were opened.
     pub(super) fn list(&self) -> Vec<Arc<Opened>> {
         self.bury();
@@ -173,7 +196,7 @@ impl Pages {
             self.table().open.remove(&number);
         }
         self.end(opened).await;
-        self.tell(opened, "closed");
+        self.tell(opened, PageState::Closed);
     }
 
     async fn end(&self, opened: &Opened) {
@@ -196,7 +219,7 @@ impl Pages {
     /// What a page was told to show.
     pub(super) fn sent_to(&self, opened: &Opened, url: &str) {
         url.clone_into(&mut opened.url.lock().unwrap_or_else(PoisonError::into_inner));
-        self.tell(opened, "opened");
+        self.tell(opened, PageState::Opened);
     }
 
     /// The refusal for something that did not work on a page.
@@ -258,7 +281,7 @@ impl Pages {
                 }
             }
             self.forget(&opened);
-            self.tell(&opened, "lost");
+            self.tell(&opened, PageState::Lost);
         }
     }
 
@@ -280,13 +303,13 @@ impl Pages {
         }
     }
 
-    fn tell(&self, opened: &Opened, state: &'static str) {
+    fn tell(&self, opened: &Opened, state: PageState) {
         let url = opened
             .url
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let _ = self.events.try_send(Event::Page {
+        self.herald.tell(Event::Page {
             page: opened.id.clone(),
             state,
             url,

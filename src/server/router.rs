@@ -11,8 +11,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::Event;
 use super::answer::{Answer, Code, Refused};
+use super::event::{Event, RelayState};
+use super::herald::Herald;
 use super::session::{Outcome, Session};
 use super::tools;
 use crate::policy::limits::CALL_DEADLINE;
@@ -23,7 +24,7 @@ use crate::relay::link::{Call, Link, LinkError, LinkEvent, Reply};
 pub(super) struct Router {
     pub(super) session: Arc<Session>,
     pub(super) link: Link,
-    pub(super) events: mpsc::Sender<Event>,
+    pub(super) herald: Herald,
 }
 
 impl Router {
@@ -44,7 +45,7 @@ impl Router {
                 event = calls.recv() => match event {
                     Some(LinkEvent::Call(call)) => drop(running.spawn(Arc::clone(&router).answer(call))),
                     Some(LinkEvent::Ended(ending)) => {
-                        let _ = over.try_send(ending.to_string());
+                        let _ = over.try_send(format!("{ending}; {}", ending.fix()));
                         closing.cancelled().await;
                         break;
                     }
@@ -60,15 +61,15 @@ impl Router {
     }
 
     fn pass_on(&self, event: LinkEvent) {
-        let tell = |event| drop(self.events.try_send(event));
+        let tell = |event| self.herald.tell(event);
         match event {
             LinkEvent::Up { resumed: true, .. } => tell(Event::Relay {
-                state: "back",
+                state: RelayState::Back,
                 reason: None,
             }),
             LinkEvent::Away { reason, .. } => {
                 tell(Event::Relay {
-                    state: "away",
+                    state: RelayState::Away,
                     reason: Some(format!("{reason}. {}", reason.fix())),
                 });
             }
@@ -109,10 +110,13 @@ impl Router {
             reply = frame(&call, Err(refused));
             let _ = self.link.reply(&reply);
         }
+        if reply.task_id.is_some() {
+            self.session.approvals.announce();
+        }
         let page = serde_json::from_str::<Value>(&call.body)
             .ok()
             .and_then(|body| Some(body["page"].as_str()?.to_owned()));
-        let _ = self.events.try_send(Event::Call {
+        self.herald.tell(Event::Call {
             tool: format!("{} {}", call.method, call.path),
             page,
             status: reply.status,

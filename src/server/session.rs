@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -10,28 +10,32 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Answer;
+use super::approvals::Approvals;
 use super::artifacts::Artifacts;
-use super::briefing::{Facts, briefing};
-use super::keeper::{Browser, Keeper};
+use super::audit::{Audit, Record};
+use super::chronicle::Chronicle;
+use super::desk::{Ending, OpenPage};
+use super::herald::Herald;
+use super::keeper::{Browser, Keeper, Vitals};
 use super::launch::Kit;
+use super::linked::connect;
 use super::pages::Pages;
 use super::router::Router;
-use super::tools::schemas;
+use super::tools::act::{ActionLog, Picked};
 use super::{Event, Ready, RelayChoice, ServerConfig, StartError};
 use crate::browser::chromium::{Chromium, Setup};
 use crate::browser::find::find;
 use crate::browser::folder::RunFolder;
 use crate::browser::probe::Verdict;
-use crate::place;
 use crate::policy::allowlist::Allowlist;
-use crate::policy::limits::{PROXY_EVENTS, SHUTDOWN};
+use crate::policy::approval::{AnswerError, Decision};
+use crate::policy::limits::{PROXY_EVENTS, REQUEST_NOTE, SHUTDOWN};
 use crate::proxy::uploads::UploadStore;
 use crate::proxy::{
     Event as ProxyEvent, Proxy, ProxyConfig, of_this_machine, resolve::ResolverConfig,
 };
-use crate::relay::embedded::{EmbeddedRelay, RelayConfig};
-use crate::relay::link::{Link, LinkConfig, LinkError, LinkEvent, LinkTiming, ListedLink, Minted};
-use crate::relay::registration::{Registration, ToolSpec};
+use crate::relay::embedded::EmbeddedRelay;
+use crate::relay::link::Link;
 
 /// What the tools work on.
 pub(super) struct Session {
@@ -39,18 +43,25 @@ pub(super) struct Session {
     pub(super) pages: Arc<Pages>,
     pub(super) browser: watch::Receiver<Browser>,
     pub(super) artifacts: Artifacts,
+    pub(super) actions: ActionLog,
+    pub(super) picked: Arc<Picked>,
     pub(super) verdict: Verdict,
-    pub(super) allow: watch::Sender<Arc<Allowlist>>,
+    pub(super) approvals: Arc<Approvals>,
+    pub(super) vitals: Arc<Vitals>,
+    pub(super) allow: watch::Receiver<Arc<Allowlist>>,
     pub(super) end: SystemTime,
     /// Whether pictures go a short way, so that the quick deflate is the better default.
     pub(super) near: bool,
 }
 
 /// A running session.
-pub struct Server {
-    session: Arc<Session>,
-    link: Link,
+pub(super) struct Server {
+    pub(super) session: Arc<Session>,
+    pub(super) link: Link,
     relay: Option<EmbeddedRelay>,
+    pub(super) relay_address: String,
+    pub(super) began: Instant,
+    chronicle: Chronicle,
     tasks: JoinSet<()>,
     closing: CancellationToken,
     over: mpsc::Receiver<String>,
@@ -58,52 +69,57 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a session; when this returns, the link works.
-    pub async fn start(
+    /// Starts a session; when this returns, the link works. Stopped before that, it ends what it has begun in order.
+    pub(super) async fn start(
         config: ServerConfig,
         events: mpsc::Sender<Event>,
+        stopped: &CancellationToken,
     ) -> Result<Self, StartError> {
         let began = Instant::now();
-        let tell = |line: String| drop(events.try_send(Event::Progress(line)));
+        let warn = events.clone();
+        let mut chronicle = Chronicle::open(config.log.as_deref(), move |text| {
+            let _ = warn.try_send(Event::Progress { text });
+        });
+        let herald = Herald::new(events).with_log(chronicle.audit());
+        let tell = |text: String| herald.tell(Event::Progress { text });
         let (allow, allowed) = watch::channel(Arc::new(config.allow.clone()));
         let (proxy_events, refusals) = mpsc::channel(PROXY_EVENTS);
-        let kit = Arc::new(make_kit(&config, allowed, proxy_events)?);
-        let (chromium, body, verdict) = kit.climb(config.gpu, &tell).await?;
+        let kit = Arc::new(make_kit(&config, allowed.clone(), proxy_events)?);
+        let (chromium, body, verdict) = tokio::select! {
+            climbed = kit.climb(config.gpu, &tell) => climbed?,
+            () = stopped.cancelled() => return Err(StartError::Unwanted),
+        };
+        let (end, until) = (
+            SystemTime::now() + config.length,
+            tokio::time::Instant::now() + config.length,
+        );
         let (state, browser) = watch::channel(Browser::Running(Arc::new(chromium.clone())));
         let closing = CancellationToken::new();
         let opened = Arc::new(AtomicU64::new(0));
-        let pages = Pages::new(
+        let pages = Arc::new(Pages::new(
             Arc::clone(&kit),
             browser.clone(),
             Arc::clone(&opened),
-            events.clone(),
-        );
-        let pages = Arc::new(pages);
+            herald.clone(),
+        ));
         let mut tasks = JoinSet::new();
+        let vitals = Arc::new(Vitals::default());
         let keeper = Keeper {
             kit: Arc::clone(&kit),
             state,
-            events: events.clone(),
+            vitals: Arc::clone(&vitals),
+            herald: herald.clone(),
             opened,
             closing: closing.clone(),
         };
         tasks.spawn(keeper.keep(chromium.clone(), body));
         tasks.spawn(Arc::clone(&pages).keep_spare(closing.clone()));
-        tasks.spawn(tell_refusals(refusals, events.clone(), closing.clone()));
-        let session = Arc::new(Session {
-            artifacts: Artifacts::new(kit.folder.artifacts()),
-            near: matches!(config.relay, RelayChoice::Local),
-            end: SystemTime::now() + config.length,
-            kit,
-            pages,
-            browser,
-            verdict,
-            allow,
-        });
-        let (over_sender, over) = mpsc::channel(1);
-        let until = tokio::time::Instant::now() + config.length;
-        let linked = connect(&config, &session, &tell).await;
-        let (link, relay, calls, address, minted) = match linked {
+        chronicle.hear_proxy(refusals, Arc::clone(&pages), herald.clone());
+        let linked = tokio::select! {
+            linked = connect(&config, &verdict, end, &herald) => linked,
+            () = stopped.cancelled() => Err(StartError::Unwanted),
+        };
+        let linked = match linked {
             Ok(linked) => linked,
             Err(error) => {
                 closing.cancel();
@@ -111,23 +127,46 @@ impl Server {
                 return Err(error);
             }
         };
+        let approvals = Arc::new(Approvals::new(allow, linked.link.clone(), herald.clone()));
+        tasks.spawn(Arc::clone(&approvals).keep(closing.clone()));
+        let session = Arc::new(Session {
+            artifacts: Artifacts::new(kit.folder.artifacts()),
+            actions: ActionLog::default(),
+            picked: Arc::default(),
+            near: matches!(config.relay, RelayChoice::Local),
+            kit,
+            pages,
+            browser,
+            verdict,
+            approvals,
+            vitals,
+            allow: allowed,
+            end,
+        });
         let router = Router {
             session: Arc::clone(&session),
-            link: link.clone(),
-            events: events.clone(),
+            link: linked.link.clone(),
+            herald: herald.clone(),
         };
-        tasks.spawn(router.run(calls, over_sender, closing.clone()));
-        let _ = events.try_send(ready(
+        let (over_sender, over) = mpsc::channel(1);
+        tasks.spawn(router.run(linked.calls, over_sender, closing.clone()));
+        chronicle
+            .audit()
+            .write(started(&session, &chromium, &linked.address));
+        herald.tell(ready(
             &session,
             &chromium,
-            minted.link,
-            address,
+            linked.minted.link,
+            linked.address.clone(),
             began.elapsed(),
         ));
         Ok(Self {
             session,
-            link,
-            relay,
+            link: linked.link,
+            relay: linked.relay,
+            relay_address: linked.address,
+            began,
+            chronicle,
             tasks,
             closing,
             over,
@@ -136,7 +175,7 @@ impl Server {
     }
 
     /// Becomes ready when the session is over by itself, with the reason.
-    pub async fn over(&mut self) -> String {
+    pub(super) async fn over(&mut self) -> Ending {
         let mut browser = self.session.browser.clone();
         let failed = async {
             loop {
@@ -149,15 +188,16 @@ impl Server {
             }
         };
         tokio::select! {
-            () = tokio::time::sleep_until(self.until) => "its time is over".to_owned(),
-            Some(reason) = self.over.recv() => reason,
-            reason = failed => reason,
+            () = tokio::time::sleep_until(self.until) => Ending::wanted("its time is over"),
+            Some(reason) = self.over.recv() => Ending::early(reason),
+            reason = failed => Ending::early(reason),
         }
     }
 
-    /// Ends everything in order, within [`SHUTDOWN`]: no more calls, no more pages, no browser, no proxy, no folder.
-    pub async fn end(mut self) {
+    /// Ends everything in order, within [`SHUTDOWN`]: no more calls, no more pages, no browser, no proxy, no log, no folder.
+    pub(super) async fn end(mut self, reason: &str) {
         let ended = timeout(SHUTDOWN, async {
+            self.session.approvals.close();
             self.link.close().await;
             if let Some(relay) = self.relay.take() {
                 relay.close().await;
@@ -165,6 +205,7 @@ impl Server {
             self.closing.cancel();
             join(&mut self.tasks).await;
             self.session.kit.proxy.close().await;
+            self.chronicle.end(reason).await;
         });
         if ended.await.is_err() {
             tracing::warn!("the session did not end in time; what is left of it is killed");
@@ -172,33 +213,40 @@ impl Server {
     }
 
     /// The hosts that pages may reach.
-    pub fn hosts(&self) -> Vec<String> {
+    pub(super) fn hosts(&self) -> Vec<String> {
         self.session.hosts()
     }
 
-    /// The open pages: name and address.
-    pub fn pages(&self) -> Vec<(String, String)> {
-        self.session
-            .pages
-            .list()
-            .iter()
-            .map(|opened| (opened.id.clone(), opened.url()))
-            .collect()
+    /// The open pages.
+    pub(super) fn pages(&self) -> Vec<OpenPage> {
+        let open = self.session.pages.list().into_iter();
+        open.map(|opened| OpenPage {
+            page: opened.id.clone(),
+            url: opened.url(),
+        })
+        .collect()
     }
 
-    /// Makes another link.
-    pub async fn new_link(&self, label: &str) -> Result<Minted, LinkError> {
-        self.link.mint(label).await
+    /// The way to the relay.
+    pub(super) fn link(&self) -> &Link {
+        &self.link
     }
 
-    /// The links that live.
-    pub async fn links(&self) -> Result<Vec<ListedLink>, LinkError> {
-        self.link.list().await
+    /// The way into the log.
+    pub(super) fn audit(&self) -> Audit {
+        self.chronicle.audit()
     }
 
-    /// Kills a link.
-    pub async fn revoke(&self, token: &str) -> Result<bool, LinkError> {
-        self.link.revoke(token).await
+    /// The owner's word on a request: the hosts that it was about.
+    pub(super) fn answer(
+        &self,
+        number: u32,
+        decision: Decision,
+        note: Option<String>,
+    ) -> Result<Vec<String>, AnswerError> {
+        let note = note.map(|note| note.chars().take(REQUEST_NOTE).collect());
+        let request = self.session.approvals.answer(number, decision, note)?;
+        Ok(request.hosts.iter().map(ToString::to_string).collect())
     }
 }
 
@@ -210,20 +258,6 @@ impl Session {
         any.into_iter()
             .chain(allow.rules().map(ToString::to_string))
             .collect()
-    }
-
-    /// What the briefing says of the GPU.
-    pub(super) fn gpu_sentence(&self) -> String {
-        let api = |name: &str, proven: bool| {
-            format!("{name} {}", if proven { "works" } else { "does NOT work" })
-        };
-        format!(
-            "Rendering is in **{}** ({}); {} and {}, proven by pixels.",
-            self.verdict.word(),
-            self.verdict.rung.name(),
-            api("WebGL2", self.verdict.webgl.proven),
-            api("WebGPU", self.verdict.webgpu.proven)
-        )
     }
 }
 
@@ -253,92 +287,6 @@ fn make_kit(
     })
 }
 
-type Linked = (
-    Link,
-    Option<EmbeddedRelay>,
-    mpsc::Receiver<LinkEvent>,
-    String,
-    Minted,
-);
-
-/// Registers at the relay and makes the first link.
-async fn connect(
-    config: &ServerConfig,
-    session: &Session,
-    tell: &impl Fn(String),
-) -> Result<Linked, StartError> {
-    let (relay, address) = match &config.relay {
-        RelayChoice::Local => {
-            let relay = EmbeddedRelay::bind(RelayConfig::local()).await?;
-            let address = relay.local_address();
-            (Some(relay), address)
-        }
-        RelayChoice::At(address) => (None, address.clone()),
-    };
-    tell(format!("registering at {address}"));
-    let registration = registration(session).map_err(|reason| StartError::Link {
-        reason,
-        fix: String::new(),
-    })?;
-    let shown = address.to_string();
-    let (link, mut calls) = Link::open(LinkConfig {
-        relay: address,
-        registration,
-        timing: LinkTiming::default(),
-        extra_roots: Vec::new(),
-    });
-    loop {
-        let refused = match calls.recv().await {
-            Some(LinkEvent::Up { .. }) => break,
-            // A start that cannot reach the relay says so at once; a session that has begun goes on trying.
-            Some(LinkEvent::Away { reason, .. }) => (reason.to_string(), reason.fix().to_owned()),
-            Some(LinkEvent::Ended(ending)) => (ending.to_string(), ending.fix().to_owned()),
-            Some(_) => continue,
-            None => ("the link ended".to_owned(), String::new()),
-        };
-        link.close().await;
-        return Err(StartError::Link {
-            reason: refused.0,
-            fix: refused.1,
-        });
-    }
-    match link.mint(&config.label).await {
-        Ok(minted) => Ok((link, relay, calls, shown, minted)),
-        Err(error) => {
-            link.close().await;
-            Err(StartError::Link {
-                reason: error.to_string(),
-                fix: "Try again.".to_owned(),
-            })
-        }
-    }
-}
-
-fn registration(session: &Session) -> Result<Registration, String> {
-    let minutes = session
-        .end
-        .duration_since(SystemTime::now())
-        .unwrap_or_default()
-        .as_secs()
-        .div_ceil(60);
-    let end = format!("The session ends in {minutes} minutes, or when its owner stops it.");
-    let text = briefing(&Facts {
-        gpu: &session.gpu_sentence(),
-        end: &end,
-    });
-    let tools: Vec<ToolSpec> = schemas::tools()
-        .into_iter()
-        .map(|tool| ToolSpec {
-            method: tool.method.to_owned(),
-            path: tool.path.to_owned(),
-            description: tool.description.to_owned(),
-            input_schema: tool.input_schema,
-        })
-        .collect();
-    let description = "A Chromium on the GPU of a person's own machine: upload a page, open it, get true pictures";
-    Registration::new(place::APP_ID, description, &text, &tools).map_err(|error| error.to_string())
-}
-
 fn ready(
     session: &Session,
     chromium: &Chromium,
@@ -346,43 +294,34 @@ fn ready(
     relay: String,
     took: Duration,
 ) -> Event {
+    let account = session.kit.setup.account.as_ref();
     Event::Ready(Box::new(Ready {
         link,
         relay,
         gpu: session.verdict.clone(),
-        version: chromium.version.clone(),
+        browser: chromium.version.clone(),
         sandbox: session.kit.setup.sandbox,
-        isolation: chromium.isolation.clone(),
-        account: session
-            .kit
-            .setup
-            .account
-            .as_ref()
-            .map(|account| account.name.clone()),
-        end: session.end,
+        network_namespace: chromium.isolation.is_ok(),
+        network_namespace_reason: chromium.isolation.as_ref().err().cloned(),
+        account: account.map(|account| account.name.clone()),
+        end_unix_s: session
+            .end
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs()),
         start_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
     }))
 }
 
-/// Tells the owner of refused hosts; where nobody listens, they are dropped.
-async fn tell_refusals(
-    mut refusals: mpsc::Receiver<ProxyEvent>,
-    events: mpsc::Sender<Event>,
-    closing: CancellationToken,
-) {
-    let telling = async {
-        while let Some(event) = refusals.recv().await {
-            if let ProxyEvent::Stopped { target, reason, .. } = event {
-                let _ = events.try_send(Event::Refused {
-                    host: target,
-                    reason: reason.as_str(),
-                });
-            }
-        }
-    };
-    tokio::select! {
-        () = telling => {}
-        () = closing.cancelled() => {}
+/// The session's begin, for the log.
+fn started(session: &Session, chromium: &Chromium, relay: &str) -> Record {
+    Record::Started {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        relay: relay.to_owned(),
+        gpu: session.verdict.word().to_owned(),
+        browser: chromium.version.clone(),
+        sandbox: session.kit.setup.sandbox,
+        network_namespace: chromium.isolation.is_ok(),
+        hosts: session.hosts(),
     }
 }
 

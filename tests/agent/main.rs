@@ -5,6 +5,9 @@
     reason = "tests play the agent and the owner: they connect, start the program, and panic like tests"
 )]
 
+mod act;
+mod act_targets;
+mod act_waits;
 mod bad_input;
 mod bad_scripts;
 mod bad_uploads;
@@ -17,4 +20,5 @@ mod hostile_pages;
 mod network;
 mod pictures;
 mod pixels;
+mod snapshot;
 mod tall_pages;

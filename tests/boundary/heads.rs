@@ -8,32 +8,7 @@ use tokio::time::Instant;
 
 use crate::world::client::{authorization, connect, get};
 use crate::world::home::Home;
-
-/// Every way to write loopback or the metadata service that browsers, resolvers or socket libraries understand.
-const SPELLINGS: [&str; 22] = [
-    "127.0.0.1",
-    "127.0.0.1.",
-    "127.0.0.1..",
-    "127.1",
-    "127.0.1",
-    "0x7f.1",
-    "0x7f000001",
-    "2130706433",
-    "017700000001",
-    "0177.0.0.1",
-    "127.0.0.0x1",
-    "0",
-    "0.0.0.0",
-    "[::1]",
-    "[::]",
-    "[::ffff:127.0.0.1]",
-    "[::ffff:7f00:1]",
-    "[0:0:0:0:0:0:0:1]",
-    "localhost",
-    "LocalHost.",
-    "x.localhost",
-    "169.254.169.254",
-];
+use crate::world::spellings::SPELLINGS;
 
 #[tokio::test]
 async fn no_spelling_of_loopback_passes_as_tunnel_or_plain() {

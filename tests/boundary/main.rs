@@ -10,5 +10,7 @@ mod limits;
 mod names;
 mod password;
 mod plain;
+mod refusals;
+mod told;
 mod tunnels;
 mod uploads;

@@ -57,7 +57,15 @@ impl Agent {
 
     /// Whether anything answers behind the link.
     pub fn is_alive(&self) -> bool {
-        self.try_call("GET", "/info", "").is_ok()
+        self.try_info().is_ok()
+    }
+
+    pub fn try_info(&self) -> std::io::Result<Reply> {
+        self.try_call("GET", "/info", "")
+    }
+
+    pub fn get(&self, tool: &str) -> Reply {
+        self.try_call("GET", tool, "").unwrap()
     }
 
     pub fn post(&self, tool: &str, body: &Value) -> Reply {

@@ -11,9 +11,16 @@
 mod agent;
 mod codec;
 mod confinement;
+mod console;
 mod crashes;
 mod endings;
 mod memory;
+mod network;
 mod processes;
+mod pty;
 mod refusals;
+mod relays;
+mod requests;
+mod server;
 mod stage;
+mod storms;

@@ -23,3 +23,4 @@ pub mod names;
 pub mod net;
 pub mod sites;
 pub mod sniffer;
+pub mod spellings;

@@ -1,12 +1,17 @@
 //! Web servers of the world's internet, and traps that count who comes.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rcgen::PublicKeyData;
 use rustls::ServerConfig;
 use rustls::pki_types::PrivatePkcs8KeyDer;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -105,8 +110,84 @@ pub async fn head(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A TLS site that greets whoever asks.
-pub fn tls(world: &World, at: &str) -> Visits {
+/// The heads of the requests that a site got.
+#[derive(Debug, Clone, Default)]
+pub struct Requests(Arc<Mutex<Vec<String>>>);
+
+impl Requests {
+    /// The paths that were asked for.
+    pub fn paths(&self) -> BTreeSet<String> {
+        let heads = self.0.lock().unwrap();
+        let path = |head: &String| head.split(' ').nth(1).map(str::to_owned);
+        heads.iter().filter_map(path).collect()
+    }
+}
+
+/// A site that any other may read; it answers every request with a page, which is empty for most paths. What is below
+/// `/endless` begins and never ends.
+pub fn open(world: &World, at: &str, page: impl Fn(&str) -> String + Send + 'static) -> Requests {
+    let at = at.parse().unwrap();
+    world.holds(at);
+    let requests = Requests::default();
+    let seen = requests.clone();
+    let page = Arc::new(Mutex::new(page));
+    serve(&world.internet, at, move |stream| {
+        answer(stream, seen.clone(), Arc::clone(&page))
+    });
+    requests
+}
+
+/// The same over TLS, with the base64 of the SHA-256 of its key.
+pub fn open_tls(world: &World, at: &str) -> (Requests, String) {
+    let (acceptor, spki) = acceptor();
+    let at = at.parse().unwrap();
+    world.holds(at);
+    let requests = Requests::default();
+    let seen = requests.clone();
+    let page = Arc::new(Mutex::new(|_: &str| String::new()));
+    serve(&world.internet, at, move |stream| {
+        let (acceptor, seen, page) = (acceptor.clone(), seen.clone(), Arc::clone(&page));
+        async move {
+            if let Ok(stream) = acceptor.accept(stream).await {
+                answer(stream, seen, page).await;
+            }
+        }
+    });
+    (requests, spki)
+}
+
+async fn answer(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    requests: Requests,
+    page: Arc<Mutex<impl Fn(&str) -> String>>,
+) {
+    let head = head(&mut stream).await;
+    let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    let body = (page.lock().unwrap())(&path);
+    if !head.is_empty() {
+        requests.0.lock().unwrap().push(head);
+    }
+    let is_endless = path.starts_with("/endless");
+    let kind = if path.ends_with(".js") {
+        "text/javascript"
+    } else {
+        "text/html"
+    };
+    let length = body.len() + usize::from(is_endless);
+    let reply = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nAccess-Control-Allow-Origin: *\r\n\
+        Cross-Origin-Resource-Policy: cross-origin\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    let _ = stream.write_all(reply.as_bytes()).await;
+    if is_endless {
+        // The last byte never comes; the other side hangs up.
+        let _ = stream.read_u8().await;
+    }
+    let _ = stream.shutdown().await;
+}
+
+/// A key and a certificate, and how a browser is told of the key.
+fn acceptor() -> (TlsAcceptor, String) {
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = rcgen::CertificateParams::new(["site.example".to_owned()])
         .unwrap()
@@ -123,7 +204,13 @@ pub fn tls(world: &World, at: &str) -> Visits {
             )
             .unwrap();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let spki = STANDARD.encode(Sha256::digest(key.subject_public_key_info()));
+    (TlsAcceptor::from(Arc::new(config)), spki)
+}
+
+/// A TLS site that greets whoever asks.
+pub fn tls(world: &World, at: &str) -> Visits {
+    let (acceptor, _) = acceptor();
     let at = at.parse().unwrap();
     world.holds(at);
     serve(&world.internet, at, move |stream| {

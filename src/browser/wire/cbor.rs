@@ -10,6 +10,9 @@ use serde_json::{Map, Number, Value};
 
 use super::{Codec, ENVELOPE, Failure, Message, Payload, WireError};
 
+mod entries;
+pub(super) use entries::entries;
+
 /// Maps in maps that a message may hold; what is deeper is malformed, so that no input overflows the stack.
 const DEPTH: usize = 512;
 

@@ -1,5 +1,7 @@
 //! CDP as JSON, one message up to each NUL: what browsers before the binary form speak.
 
+use std::collections::HashMap;
+
 use base64::Engine;
 use bytes::Bytes;
 use serde::Deserialize;
@@ -75,6 +77,23 @@ pub(super) fn decode_without(bytes: &[u8], left_out: &str) -> Result<Value, Wire
     Ok(value)
 }
 
+/// Gives each entry of a list member to `each`.
+pub(super) fn entries(
+    bytes: &[u8],
+    wanted: &str,
+    each: &mut dyn FnMut(Value),
+) -> Result<(), WireError> {
+    let members: HashMap<&str, &RawValue> = serde_json::from_slice(bytes).map_err(|_| BAD)?;
+    let Some(list) = members.get(wanted) else {
+        return Ok(());
+    };
+    let list: Vec<&RawValue> = serde_json::from_str(list.get()).map_err(|_| BAD)?;
+    for entry in list {
+        each(decode(entry.get().as_bytes())?);
+    }
+    Ok(())
+}
+
 pub(super) fn binary(bytes: &[u8], wanted: &str) -> Result<Bytes, WireError> {
     let value = decode(bytes)?;
     let text = value
@@ -131,6 +150,18 @@ mod tests {
         ] {
             assert_eq!(decode(text.as_bytes()).unwrap(), json!(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn the_entries_of_a_list_come_one_by_one_with_lone_surrogates_replaced() {
+        let bytes = br#"{"a":{"nodes":[9]},"nodes":[1,{"b":"\ud800x"}],"c":[3]}"#;
+        let mut found = Vec::new();
+        entries(bytes, "nodes", &mut |entry| found.push(entry)).unwrap();
+        assert_eq!(
+            found,
+            [Value::from(1), serde_json::json!({"b": "\u{fffd}x"})]
+        );
+        assert!(entries(br#"{"nodes":{}}"#, "nodes", &mut |_| {}).is_err());
     }
 
     #[test]

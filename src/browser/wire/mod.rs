@@ -128,6 +128,14 @@ impl Payload {
             .map_err(|_| WireError::Malformed("a field is missing or of another type"))
     }
 
+    /// The entries of a long list, one by one, so that never all of them are values at once.
+    pub fn entries(&self, key: &str, each: &mut dyn FnMut(Value)) -> Result<(), WireError> {
+        match self.codec {
+            Codec::Cbor => cbor::entries(&self.bytes, key, each),
+            Codec::Json => json::entries(&self.bytes, key, each),
+        }
+    }
+
     /// A binary member (a picture), without a copy where the browser speaks CBOR.
     pub fn binary(&self, key: &str) -> Result<Bytes, WireError> {
         match self.codec {

@@ -53,7 +53,9 @@ pub enum BindError {
     )]
     Exposed(SocketAddr),
     /// The port is taken, or the address is not ours.
-    #[error("cannot listen at {address}: {cause}")]
+    #[error(
+        "cannot listen at {address}: {cause}; give --listen an address of this machine and a port that is free (port 0 takes one)"
+    )]
     Listen {
         /// Where.
         address: SocketAddr,

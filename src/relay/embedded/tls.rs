@@ -14,7 +14,9 @@ use super::config::TlsFiles;
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file that cannot be read, or is no PEM of the right kind.
-    #[error("cannot use {path}: {cause}")]
+    #[error(
+        "cannot use {path}: {cause}; --tls-cert takes a certificate chain and --tls-key its private key, both as PEM files that can be read here"
+    )]
     File {
         /// Which one.
         path: PathBuf,
@@ -22,7 +24,9 @@ pub enum TlsError {
         cause: rustls::pki_types::pem::Error,
     },
     /// A key that does not fit its certificate.
-    #[error("certificate and key do not go together: {0}")]
+    #[error(
+        "certificate and key do not go together: {0}; give the key that the certificate was made with"
+    )]
     Pair(#[from] rustls::Error),
 }
 

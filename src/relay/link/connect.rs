@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_tungstenite::tungstenite::Error;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
@@ -80,7 +81,7 @@ async fn handshake(
 ) -> Result<tokio_rustls::client::TlsStream<TcpStream>, Trouble> {
     let name = match relay.host() {
         Host::Domain(name) => ServerName::try_from(name.clone())
-            .map_err(|error| unreachable(relay, &error.to_string()))?,
+            .map_err(|error| no_name(relay, &error.to_string()))?,
         Host::Ipv4(address) => ServerName::from(std::net::IpAddr::from(*address)),
         Host::Ipv6(address) => ServerName::from(std::net::IpAddr::from(*address)),
     };
@@ -104,15 +105,26 @@ fn tls_trouble(relay: &RelayAddress, error: &std::io::Error) -> Trouble {
             relay,
             cause: format!("no TLS there ({other})"),
         },
-        None => Trouble::NotARelay {
+        None => Trouble::HungUp {
             relay,
-            cause: format!("it broke off the TLS handshake ({error})"),
+            cause: format!("the TLS handshake broke off ({error})"),
         },
+    }
+}
+
+fn no_name(relay: &RelayAddress, cause: &str) -> Trouble {
+    Trouble::BadCertificate {
+        relay: relay.to_string(),
+        cause: format!("no certificate can name this host ({cause})"),
     }
 }
 
 fn refused(relay: &RelayAddress, error: Error) -> Trouble {
     let not_a_relay = |cause: String| Trouble::NotARelay {
+        relay: relay.to_string(),
+        cause,
+    };
+    let hung_up = |cause: String| Trouble::HungUp {
         relay: relay.to_string(),
         cause,
     };
@@ -128,7 +140,10 @@ fn refused(relay: &RelayAddress, error: Error) -> Trouble {
             }
             status => not_a_relay(format!("it answers {status} to a WebSocket upgrade")),
         },
-        Error::Io(error) => Trouble::Cut(error.to_string()),
+        Error::Io(error) => hung_up(error.to_string()),
+        Error::Protocol(ProtocolError::HandshakeIncomplete) => {
+            hung_up("no answer at all".to_owned())
+        }
         other => not_a_relay(other.to_string()),
     }
 }

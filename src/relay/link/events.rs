@@ -166,8 +166,9 @@ impl Events {
 
     /// Calls leave a reserve for these. An owner that does not even read them any more cannot be helped.
     fn tell(&self, event: LinkEvent) {
-        if let Err(error) = self.events.try_send(event) {
-            tracing::warn!(%error, "an event of the link was not heard");
+        // Who has dropped the receiver wants to hear nothing.
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.events.try_send(event) {
+            tracing::warn!("an event of the link was not heard: its owner does not read");
         }
     }
 }

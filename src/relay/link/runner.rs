@@ -295,6 +295,12 @@ impl Runner {
                 code: code.to_string(),
                 message: reason,
             }),
+            // A WebSocket of another kind: it cannot read the first frame.
+            1002 | 1003 | 1007 => Trouble::NotARelay {
+                relay: self.config.relay.to_string(),
+                cause: format!("it closes at the registration ({code} {reason})"),
+            }
+            .into(),
             _ => Trouble::Closed { code, reason }.into(),
         }
     }

@@ -35,6 +35,15 @@ pub enum Trouble {
         /// The address that was tried.
         relay: String,
     },
+    /// Connected, and hung up on before the WebSocket was there: a relay that restarts does so, and so does a server that
+    /// waits for another protocol.
+    #[error("{relay} hung up before it answered: {cause}")]
+    HungUp {
+        /// The address that was tried.
+        relay: String,
+        /// What the connection said.
+        cause: String,
+    },
     /// Too many connections from this address.
     #[error("the relay takes no more connections from here for a while")]
     RateLimited,
@@ -69,6 +78,26 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// Whether it may pass by itself. What cannot was proven by an answer: somebody else is there, and stays there until
+    /// the address is another one. A link that was up before tries again in either case, since its relay may be back.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable { .. }
+            | Self::HungUp { .. }
+            | Self::RateLimited
+            | Self::NoAnswer(_)
+            | Self::NotReady { .. }
+            | Self::Closed { .. }
+            | Self::Cut(_)
+            | Self::Silent(_) => true,
+            Self::BadCertificate { .. }
+            | Self::NotARelay { .. }
+            | Self::WrongPath { .. }
+            | Self::FrameTooLarge => false,
+        }
+    }
+
     /// What the owner can try. The link goes on trying by itself.
     #[must_use]
     pub fn fix(&self) -> &'static str {
@@ -81,6 +110,9 @@ impl Trouble {
             }
             Self::NotARelay { .. } => {
                 "check the address: scheme (https or http), host and port must be those of a relay"
+            }
+            Self::HungUp { .. } => {
+                "wait; if it goes on, check scheme (https or http), host and port of the address"
             }
             Self::WrongPath { .. } => "check the path behind the host; most relays have none",
             Self::RateLimited => {

@@ -1,5 +1,6 @@
 //! The agent's tools, one file each: arguments in, an answer or a refusal out.
 
+pub(super) mod act;
 mod close;
 mod console;
 mod eval;
@@ -9,8 +10,10 @@ mod info;
 mod listing;
 mod network;
 mod page;
+mod request;
 pub mod schemas;
 mod screenshot;
+mod snapshot;
 mod verdict;
 
 use super::answer::{Answer, Code, Refused};
@@ -34,6 +37,11 @@ pub(super) async fn call(session: &Session, method: &str, path: &str, body: &str
         ("POST", "/screenshot") => screenshot::post(session, body).await,
         ("POST", "/console") => console::post(session, body),
         ("POST", "/network") => network::post(session, body).await,
+        ("POST", "/act") => act::post(session, body).await,
+        ("GET", "/actions") => Ok(Answer::Json(session.actions.list())),
+        ("POST", "/snapshot") => snapshot::post(session, body).await,
+        ("POST", "/request") => request::post(session, body),
+        ("GET", "/requests") => Ok(request::list(session)),
         ("POST", "/image") => image::post(&session.artifacts, body).await,
         _ => Err(Refused::new(
             Code::NotFound,

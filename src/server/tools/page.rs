@@ -123,8 +123,10 @@ async fn show(
     session.pages.sent_to(opened, &url);
     let refuse = |error: PageError| refused(&opened.id, &error);
     let go = || opened.page.navigate(&url, arguments.wait_until, deadline);
+    let known = session.kit.proxy.challenges();
     let mut navigation = go().await.map_err(refuse)?;
-    if navigation.lost_password() {
+    // Chromium's network service was started anew, and has lost the proxy's password.
+    if session.kit.proxy.challenges() > known && is_refused(opened, &navigation) {
         session
             .kit
             .prime_again(&opened.page)
@@ -148,6 +150,11 @@ async fn show(
         Err(PageError::Timeout) => Err(hung(session, opened).await),
         Err(error) => Err(refuse(error)),
     }
+}
+
+/// Whether the proxy may have refused a navigation: over TLS there is no document then, else it is a 403.
+fn is_refused(opened: &Opened, navigation: &Navigation) -> bool {
+    navigation.net_error.is_some() || opened.page.observed.document().status == Some(403)
 }
 
 fn serve(session: &Session, id: &str, html: String) -> Result<String, Refused> {

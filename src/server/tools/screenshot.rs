@@ -1,6 +1,6 @@
 //! `POST /screenshot`: a picture of a page, and the receipt for it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use crate::browser::navigate::{Canvas, Summary};
 use crate::browser::page::PageError;
 use crate::policy::limits::{PICTURE_PIXELS, REPLY_UNITS, SCALE, SCREENSHOT_TIMEOUT};
 use crate::server::answer::{Answer, Code, Refused};
-use crate::server::arguments::parse;
+use crate::server::arguments::{parse, parse_at};
 use crate::server::artifacts::Kind;
 use crate::server::blank::{self, Region};
 use crate::server::pages::Opened;
@@ -58,20 +58,49 @@ struct Arguments {
     timeout_ms: Option<u64>,
 }
 
+/// A picture that is asked for, checked.
+#[derive(Debug)]
+pub(super) struct Asked {
+    arguments: Arguments,
+    within: Duration,
+}
+
+impl Asked {
+    /// Checks what no type can.
+    fn new(arguments: Arguments) -> Result<Self, Refused> {
+        let within = time("timeout_ms", arguments.timeout_ms, SCREENSHOT_TIMEOUT)?;
+        check(&arguments)?;
+        Ok(Self { arguments, within })
+    }
+
+    /// From the fields of an action, its page already among them.
+    pub(super) fn parse(place: &str, fields: Value) -> Result<Self, Refused> {
+        Self::new(parse_at(place, fields)?)
+    }
+}
+
 /// Takes a picture.
 pub(super) async fn post(session: &Session, body: &str) -> Outcome {
-    let arguments: Arguments = parse(body)?;
-    let within = time("timeout_ms", arguments.timeout_ms, SCREENSHOT_TIMEOUT)?;
-    check(&arguments)?;
-    let opened = session.pages.alive(&arguments.page)?;
+    let asked = Asked::new(parse(body)?)?;
+    let opened = session.pages.alive(&asked.arguments.page)?;
+    shoot(session, &opened, &asked).await.map(Answer::Json)
+}
+
+/// Takes the picture that was asked for, keeps it, and gives its receipt.
+pub(super) async fn shoot(
+    session: &Session,
+    opened: &Opened,
+    asked: &Asked,
+) -> Result<Value, Refused> {
+    let Asked { arguments, within } = asked;
     let began = Instant::now();
-    let deadline = tokio::time::Instant::now() + within;
-    let outcome = take(session, &opened, &arguments, deadline).await;
+    let deadline = tokio::time::Instant::now() + *within;
+    let outcome = take(session, opened, arguments, deadline).await;
     let (picture, summary, fast) = match outcome {
         Ok(taken) => taken,
         Err(Failure::Refused(refused)) => return Err(refused),
         Err(Failure::Page(PageError::Timeout)) if !opened.page.is_responsive().await => {
-            return Err(hung(session, &opened).await);
+            return Err(hung(session, opened).await);
         }
         Err(Failure::Page(error)) => return Err(refused(&arguments.page, &error)),
     };
@@ -103,7 +132,8 @@ pub(super) async fn post(session: &Session, body: &str) -> Outcome {
     if arguments.inline {
         inline(&mut receipt, &picture);
     }
-    Ok(Answer::Json(receipt))
+    opened.sight().show(&picture);
+    Ok(receipt)
 }
 
 enum Failure {

@@ -11,6 +11,17 @@ fn what_is_written_reads_back() {
 }
 
 #[test]
+fn the_entries_of_a_list_come_one_by_one() {
+    let encoded = encode(&json!({"a": {"nodes": [9]}, "nodes": [1, {"b": [2]}, "x"], "c": [3]}));
+    let mut found = Vec::new();
+    entries(&encoded, "nodes", &mut |entry| found.push(entry)).unwrap();
+    assert_eq!(found, [json!(1), json!({"b": [2]}), json!("x")]);
+    let no_list = encode(&json!({"nodes": {}}));
+    assert!(entries(&no_list, "nodes", &mut |_| {}).is_err());
+    assert!(entries(&encoded[..encoded.len() - 9], "nodes", &mut |_| {}).is_err());
+}
+
+#[test]
 fn a_lone_surrogate_becomes_the_replacement_character() {
     assert_eq!(
         decode(&[0x44, 0x3d, 0xd8, b'a', 0]).unwrap(),

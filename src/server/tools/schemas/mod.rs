@@ -3,13 +3,14 @@
 //! The schemas are documentation; what a body must be is decided by the types that parse it. A test holds the names of
 //! the fields against the types where both are here.
 
+mod act;
 mod look;
 
 use serde_json::{Value, json};
 
 use crate::policy::limits::{
-    EVAL_TIMEOUT, EVAL_VALUE, EVAL_VALUE_MOST, LONGEST_TIMEOUT, PAGE_TIMEOUT, SCALE,
-    SCREENSHOT_TIMEOUT, VIEWPORT, VIEWPORT_SIDE,
+    EVAL_TIMEOUT, EVAL_VALUE, EVAL_VALUE_MOST, LONGEST_TIMEOUT, PAGE_TIMEOUT, REQUEST_HOSTS,
+    REQUEST_REASON, SCALE, SCREENSHOT_TIMEOUT, VIEWPORT, VIEWPORT_SIDE,
 };
 
 /// A tool as it is registered at the relay.
@@ -39,7 +40,7 @@ pub fn tools() -> Vec<ToolEntry> {
         description,
         input_schema: Some(schema),
     };
-    let mut tools = vec![
+    let first = vec![
         bodiless(
             "/info",
             "The GPU (hardware or software, proven by pixels), browser, session end, allowed hosts, limits",
@@ -72,9 +73,21 @@ pub fn tools() -> Vec<ToolEntry> {
             "Fetch a part of a picture as plain base64; the parts joined are the file",
             image(),
         ),
+        post(
+            "/request",
+            "Ask the owner for more hosts; replies 202 with a task to poll at $BASE/_as_tasks/<taskId>",
+            request(),
+        ),
+        bodiless(
+            "/requests",
+            "What was asked of the owner and what was answered",
+        ),
     ];
-    tools.extend(look::tools());
-    tools
+    let groups = [act::tools(), look::tools()];
+    first
+        .into_iter()
+        .chain(groups.into_iter().flatten())
+        .collect()
 }
 
 fn object(required: &[&str], properties: &Value) -> Value {
@@ -84,6 +97,17 @@ fn object(required: &[&str], properties: &Value) -> Value {
         schema["required"] = json!(required);
     }
     schema
+}
+
+fn request() -> Value {
+    object(
+        &["hosts", "reason"],
+        &json!({
+            "hosts": { "type": "array", "maxItems": REQUEST_HOSTS, "items": { "type": "string", "description": "like \"cdn.example.com\" or \"*.example.com\"" } },
+            "reason": { "type": "string", "maxLength": REQUEST_REASON, "description": "what for; a person reads it" },
+            "page": page_id(),
+        }),
+    )
 }
 
 fn page_id() -> Value {
@@ -221,7 +245,7 @@ mod tests {
     fn each_tool_is_listed_once_with_one_line() {
         let tools = tools();
         let names: BTreeSet<_> = tools.iter().map(|tool| (tool.method, tool.path)).collect();
-        assert_eq!((names.len(), tools.len()), (11, 11));
+        assert_eq!((names.len(), tools.len()), (16, 16));
         for tool in &tools {
             assert!(
                 tool.description.len() <= 110 && !tool.description.contains('\n'),
@@ -238,7 +262,7 @@ mod tests {
             .iter()
             .filter_map(|tool| Some(tool.input_schema.as_ref()?.to_string().len()))
             .sum();
-        assert!(bytes < 7 * 1024, "{bytes} bytes");
+        assert!(bytes < 11 * 1024, "{bytes} bytes");
     }
 
     /// An unknown field is answered with the fields that are known: those of the schema.
