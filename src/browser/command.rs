@@ -124,7 +124,7 @@ commands! {
     EnableLog = "Log.enable" -> NoReply {}
     /// Events of its requests.
     EnableNetwork = "Network.enable" -> NoReply {
-        /// Bytes of bodies kept for us: none is asked for.
+        /// Bytes of bodies kept for us.
         max_total_buffer_size: u32,
         /// The same for one resource.
         max_resource_buffer_size: u32,
@@ -233,6 +233,8 @@ commands! {
         auth_challenge_response: AuthAnswer<'a>,
     }
 }
+
+pub mod look;
 
 /// Which requests `Fetch` pauses.
 #[derive(Debug, Clone, Serialize)]

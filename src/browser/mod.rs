@@ -13,6 +13,7 @@ pub mod flags;
 pub mod fold;
 pub mod folder;
 pub mod input;
+pub mod journal;
 pub mod locate;
 pub mod namespace;
 pub mod navigate;

@@ -1,5 +1,7 @@
 //! Every number of the product, with its unit in the type, its reason, and who enforces it.
 
+mod journal;
+pub use journal::*;
 use std::time::Duration;
 
 /// Bytes in a kibibyte.
