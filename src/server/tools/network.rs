@@ -14,7 +14,7 @@ use crate::policy::limits::{BODY, BODY_REPLY, EVAL_VALUE_MOST};
 use crate::proxy::RefusedHost;
 use crate::server::answer::{Answer, Code, Refused};
 use crate::server::arguments::parse;
-use crate::server::pages::Opened;
+use crate::server::pages::{Opened, Pages};
 use crate::server::session::{Outcome, Session};
 
 #[derive(Debug, Deserialize)]
@@ -39,7 +39,7 @@ pub(super) async fn post(session: &Session, body: &str) -> Outcome {
     let opened = session.pages.get(&arguments.page)?;
     let refused = session.kit.proxy.refusals(opened.page.user());
     match arguments.request {
-        Some(number) => one(&opened, number, &arguments, &refused).await,
+        Some(number) => one(&session.pages, &opened, number, &arguments, &refused).await,
         None if arguments.body => Err(Refused::new(
             Code::BadArguments,
             "`body` is of one request",
@@ -138,6 +138,7 @@ fn refusal<'a>(request: &Request, refused: &'a [RefusedHost]) -> Option<&'a Refu
 }
 
 async fn one(
+    pages: &Pages,
     opened: &Opened,
     number: u64,
     arguments: &Arguments,
@@ -163,7 +164,7 @@ async fn one(
         let body = opened.page.response_body(&id, session.as_ref()).await;
         put_body(
             &mut reply,
-            body.map_err(|error| no_body(&opened.id, number, &error))?,
+            body.map_err(|error| no_body(pages, &opened.id, number, error))?,
             most,
         );
     }
@@ -268,7 +269,7 @@ fn no_request(number: u64, dropped: u64) -> Refused {
 }
 
 /// A body that the browser has not, or no longer.
-fn no_body(page: &str, number: u64, error: &PageError) -> Refused {
+fn no_body(pages: &Pages, page: &str, number: u64, error: PageError) -> Refused {
     match error {
         PageError::Call(CallError::Refused { .. }) => Refused::new(
             Code::Gone,
@@ -277,7 +278,7 @@ fn no_body(page: &str, number: u64, error: &PageError) -> Refused {
             ),
             "fetch it in the page with `POST /eval`, or load the page again and ask sooner",
         ),
-        error => super::refused(page, error),
+        error => pages.refused(page, error),
     }
 }
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::act::missed;
+use super::blocking;
 use super::eval::hung;
-use super::{blocking, refused};
 use crate::browser::fold::short;
 use crate::browser::page::PageError;
 use crate::browser::snapshot::lines::{Lines, Pattern, Wanted};
@@ -14,7 +14,7 @@ use crate::browser::snapshot::{Measure, SnapshotError};
 use crate::policy::limits::{SNAPSHOT_BYTES, SNAPSHOT_ELEMENTS, SNAPSHOT_KEPT, SNAPSHOT_TIMEOUT};
 use crate::server::answer::{Answer, Code, Refused};
 use crate::server::arguments::parse;
-use crate::server::pages::Opened;
+use crate::server::pages::{Opened, Pages};
 use crate::server::session::{Outcome, Session};
 
 #[derive(Debug, Deserialize)]
@@ -94,7 +94,14 @@ async fn take(
         Err(SnapshotError::Page(PageError::Timeout)) if !opened.page.is_responsive().await => {
             return Err(hung(session, opened).await);
         }
-        Err(error) => return Err(refuse(opened, selector.unwrap_or_default(), error)),
+        Err(error) => {
+            return Err(refuse(
+                &session.pages,
+                opened,
+                selector.unwrap_or_default(),
+                error,
+            ));
+        }
     };
     let first = opened.sight().next_ref();
     let nodes = tree.len();
@@ -176,9 +183,9 @@ fn put(reply: &mut Value, name: &str, lines: &[String], from: usize) {
     }
 }
 
-fn refuse(opened: &Opened, selector: &str, error: SnapshotError) -> Refused {
+fn refuse(pages: &Pages, opened: &Opened, selector: &str, error: SnapshotError) -> Refused {
     match error {
-        SnapshotError::Page(error) => refused(&opened.id, &error),
+        SnapshotError::Page(error) => pages.refused(&opened.id, error),
         SnapshotError::Missed(miss) => missed(&format!("{:?}", short(selector)), miss),
         SnapshotError::TooLarge(elements) => Refused::new(
             Code::BadArguments,

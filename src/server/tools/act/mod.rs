@@ -19,7 +19,6 @@ pub(super) use self::target::missed;
 
 use self::arguments::{Plan, Step};
 use super::eval::{hung, timed_out};
-use super::refused;
 use crate::browser::fold::Events;
 use crate::browser::page::PageError;
 use crate::server::answer::{Answer, Code, Refused};
@@ -134,7 +133,7 @@ impl Hand<'_> {
             PageError::Timeout if !self.opened.page.is_responsive().await => {
                 hung(self.session, self.opened).await
             }
-            error => refused(&self.opened.id, &error),
+            error => self.session.pages.refused(&self.opened.id, error),
         }
     }
 
