@@ -21,4 +21,6 @@ mod pty;
 mod refusals;
 mod relays;
 mod requests;
+mod server;
 mod stage;
+mod storms;

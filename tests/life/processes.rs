@@ -51,6 +51,16 @@ impl Process {
     }
 
     /// Processor time that it has used, hundredths of a second.
+    /// The account that it runs under.
+    pub fn uid(&self) -> u32 {
+        self.status("Uid")
+            .split_whitespace()
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap()
+    }
+
     pub fn ticks(&self) -> u64 {
         stat(self.id).map_or(0, |now| now.ticks)
     }

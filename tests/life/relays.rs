@@ -14,11 +14,11 @@ use crate::stage::{PROGRAM, Stage};
 const BROWSER: Duration = Duration::from_secs(90);
 
 /// A relay of its own process.
-struct Relay(Child);
+pub struct Relay(Child);
 
 impl Relay {
     /// Starts one; its address.
-    fn run(arguments: &[&str]) -> (Self, String) {
+    pub fn run(arguments: &[&str]) -> (Self, String) {
         let mut child = Command::new(PROGRAM)
             .arg("relay")
             .args(arguments)
@@ -31,6 +31,12 @@ impl Relay {
             .unwrap();
         let address = line.trim().strip_prefix("relay at ").unwrap().to_owned();
         (Self(child), address)
+    }
+
+    /// Kills it where it stands.
+    pub fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
     }
 }
 

@@ -63,6 +63,9 @@ impl Stage {
                 "XDG_CACHE_HOME",
                 Path::new(env!("CARGO_TARGET_TMPDIR")).join("life-cache"),
             )
+            .env("XDG_RUNTIME_DIR", folder.path())
+            .env("XDG_CONFIG_HOME", folder.path())
+            .env("XDG_STATE_HOME", folder.path())
             .env("SECRET_OF_THE_OWNER", SECRET)
             .env("HTTPS_PROXY", format!("http://{SECRET}.example"))
             .stdin(Stdio::piped())
