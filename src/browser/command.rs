@@ -63,6 +63,7 @@ impl Absent for Value {}
 impl<T> Absent for Vec<T> {}
 
 pub mod act;
+pub mod lifecycle;
 
 commands! {
     /// The browser's product and protocol.
@@ -123,7 +124,7 @@ commands! {
     EnableLog = "Log.enable" -> NoReply {}
     /// Events of its requests.
     EnableNetwork = "Network.enable" -> NoReply {
-        /// Bytes of bodies kept for us: none is asked for.
+        /// Bytes of bodies kept for us.
         max_total_buffer_size: u32,
         /// The same for one resource.
         max_resource_buffer_size: u32,
@@ -232,6 +233,8 @@ commands! {
         auth_challenge_response: AuthAnswer<'a>,
     }
 }
+
+pub mod look;
 
 /// Which requests `Fetch` pauses.
 #[derive(Debug, Clone, Serialize)]

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::journal::line::arguments;
 use crate::policy::limits::{PAGE_TEXT, VERDICT_LIST};
 
 /// Requests under way whose addresses are remembered, for the report of a failure.
@@ -183,7 +184,7 @@ impl Fold {
             {
                 self.events
                     .console_errors
-                    .add(|| console_text(&value["args"]));
+                    .add(|| short(&arguments(&value["args"])));
             }
             "Runtime.exceptionThrown" => self
                 .events
@@ -226,25 +227,6 @@ pub fn short(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
-}
-
-/// The arguments of a console call as the console shows them.
-fn console_text(arguments: &Value) -> String {
-    let words =
-        arguments
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|argument| match &argument["value"] {
-                Value::String(text) => text.clone(),
-                Value::Null => argument["description"]
-                    .as_str()
-                    .or(argument["type"].as_str())
-                    .unwrap_or_default()
-                    .to_owned(),
-                other => other.to_string(),
-            });
-    short(&words.collect::<Vec<_>>().join(" "))
 }
 
 /// An uncaught error in one line: what, and where.

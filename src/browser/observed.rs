@@ -3,21 +3,30 @@
 //! The fold runs on the wire's reader task, so nothing here waits; what must be answered at once (a dialog stops the
 //! page's scripts, a new frame waits to be let run) is answered from here.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::activity::Activity;
 use super::command::{EnableLog, EnableNetwork, EnableRuntime, HandleDialog, RunIfWaiting};
 use super::fold::{ClosedDialog, Document, Events, Fold, Life, short, text};
+use super::journal::Journal;
 use super::pipe::{Connection, Sink};
-use super::wire::Payload;
+use super::wire::{Payload, WireError};
+use crate::policy::limits::{BODIES, BODY, CONSOLE_EVENT};
+
+/// Workers of a page that are remembered; what is said by more of them is told twice.
+const WORKERS: usize = 256;
 
 /// The folded state of one page.
 pub struct Observed {
     connection: Connection,
     fold: Mutex<Fold>,
+    journal: Mutex<Journal>,
+    /// Workers that speak for themselves, so that what the page repeats of them is not told twice.
+    workers: Mutex<HashSet<String>>,
     /// What it is busy with.
     pub activity: Activity,
     changed: watch::Sender<()>,
@@ -29,6 +38,8 @@ impl Observed {
         Arc::new(Self {
             connection,
             fold: Mutex::default(),
+            journal: Mutex::default(),
+            workers: Mutex::default(),
             activity: Activity::default(),
             changed: watch::Sender::new(()),
         })
@@ -37,6 +48,17 @@ impl Observed {
     /// What the page did since the last call, which takes it.
     pub fn take_events(&self) -> Events {
         std::mem::take(&mut self.fold().events)
+    }
+
+    /// What the page said and asked for.
+    pub fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what a page said and asked for before it was the agent's.
+    pub fn forget_events(&self) {
+        self.take_events();
+        *self.journal() = Journal::default();
     }
 
     /// Whether the page is there.
@@ -114,13 +136,55 @@ impl Observed {
         let Some(session) = value["sessionId"].as_str() else {
             return;
         };
-        self.connection
-            .listen(session, Arc::new(Part(Arc::clone(self))));
         let session: Arc<str> = session.into();
+        let part = Part {
+            observed: Arc::clone(self),
+            session: Arc::clone(&session),
+        };
+        self.connection.listen(&session, Arc::new(part));
+        self.speaks_for_itself(&value["targetInfo"]);
         self.connection.tell(Some(&session), &EnableRuntime {});
         self.connection.tell(Some(&session), &EnableLog {});
         self.connection.tell(Some(&session), &network());
         self.connection.tell(Some(&session), &RunIfWaiting {});
+    }
+
+    fn speaks_for_itself(&self, target: &Value) {
+        let mut workers = self.workers();
+        if workers.len() < WORKERS {
+            workers.insert(text(&target["targetId"]));
+        }
+    }
+
+    /// Whether the page only repeats what a worker has said in its own session.
+    fn is_repeated(&self, entry: &Value) -> bool {
+        let worker = entry["workerId"].as_str();
+        worker.is_some_and(|worker| self.workers().contains(worker))
+    }
+
+    fn workers(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the page and its parts have in common.
+    fn note(&self, method: &str, session: Option<&Arc<str>>, value: &Value, own: bool) {
+        if method == "Log.entryAdded" && self.is_repeated(&value["entry"]) {
+            return;
+        }
+        self.journal().fold(method, session, value);
+        match method {
+            "Network.responseReceived" => self.fold().response(value, own),
+            _ => self.fold().fold(method, value),
+        }
+    }
+
+    fn frame_navigated(&self, frame: &Value) {
+        let before = self.document().loader;
+        self.fold().navigated(frame);
+        let now = self.document().loader;
+        if now != before {
+            self.journal().navigated(&now);
+        }
     }
 
     fn dialog(&self, session: Option<&str>, value: &Value) {
@@ -141,11 +205,11 @@ impl Observed {
     }
 }
 
-/// The switch for events of requests, with no bodies kept.
+/// The switch for events of requests; a few bodies are kept, in the page's own renderer.
 pub fn network() -> EnableNetwork {
     EnableNetwork {
-        max_total_buffer_size: 0,
-        max_resource_buffer_size: 0,
+        max_total_buffer_size: BODIES,
+        max_resource_buffer_size: BODY,
     }
 }
 
@@ -153,7 +217,10 @@ pub fn network() -> EnableNetwork {
 pub struct Main(pub Arc<Observed>);
 
 /// A session of one of its frames or workers.
-struct Part(Arc<Observed>);
+struct Part {
+    observed: Arc<Observed>,
+    session: Arc<str>,
+}
 
 impl Sink for Main {
     fn event(&self, method: &str, session: Option<&str>, payload: &Payload) {
@@ -161,16 +228,17 @@ impl Sink for Main {
         if !is_wanted(method) {
             return;
         }
-        let Ok(value) = payload.value() else { return };
+        let Ok(value) = read(method, payload) else {
+            return;
+        };
         observed.activity.event(method, &value);
         match method {
-            "Page.frameNavigated" => observed.fold().navigated(&value["frame"]),
+            "Page.frameNavigated" => observed.frame_navigated(&value["frame"]),
             "Page.lifecycleEvent" => observed.fold().lifecycle(session, &value),
             "Page.javascriptDialogOpening" => observed.dialog(session, &value),
             "Target.attachedToTarget" => observed.attached(&value),
             "Inspector.targetCrashed" => observed.set_life(Life::Crashed),
-            "Network.responseReceived" => observed.fold().response(&value, true),
-            _ => observed.fold().fold(method, &value),
+            _ => observed.note(method, None, &value, true),
         }
         observed.changed.send_replace(());
     }
@@ -185,13 +253,30 @@ impl Sink for Part {
         if !is_wanted(method) {
             return;
         }
-        let Ok(value) = payload.value() else { return };
-        self.0.activity.event(method, &value);
+        let Ok(value) = read(method, payload) else {
+            return;
+        };
+        self.observed.activity.event(method, &value);
         match method {
-            "Target.attachedToTarget" => self.0.attached(&value),
-            "Network.responseReceived" => self.0.fold().response(&value, false),
-            _ => self.0.fold().fold(method, &value),
+            "Target.attachedToTarget" => self.observed.attached(&value),
+            _ => (self.observed).note(method, Some(&self.session), &value, false),
         }
+    }
+}
+
+/// An event's parameters, without what is too large or of no use: the work for one event is bounded.
+fn read(method: &str, payload: &Payload) -> Result<Value, WireError> {
+    match method {
+        "Network.webSocketFrameSent" | "Network.webSocketFrameReceived" => {
+            payload.value_without("response")
+        }
+        "Runtime.consoleAPICalled" if payload.size() > CONSOLE_EVENT => {
+            let mut value = payload.value_without("args")?;
+            let said = format!("(arguments of {} bytes, left out)", payload.size());
+            value["args"] = json!([{ "value": said }]);
+            Ok(value)
+        }
+        _ => payload.value(),
     }
 }
 
@@ -212,6 +297,12 @@ fn is_wanted(method: &str) -> bool {
             | "Network.responseReceived"
             | "Network.loadingFailed"
             | "Network.loadingFinished"
+            | "Network.webSocketCreated"
+            | "Network.webSocketHandshakeResponseReceived"
+            | "Network.webSocketFrameSent"
+            | "Network.webSocketFrameReceived"
+            | "Network.webSocketFrameError"
+            | "Network.webSocketClosed"
             | "Runtime.consoleAPICalled"
             | "Runtime.exceptionThrown"
             | "Log.entryAdded"

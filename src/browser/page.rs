@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
 use super::chromium::{Chromium, PRIME_URL};
+use super::command::look::GetResponseBody;
 use super::command::{
     CloseTarget, CreateBrowserContext, CreateIsolatedWorld, CreateTarget, DisposeBrowserContext,
     EnableLog, EnablePage, EnableRuntime, Navigate, ResetHistory, SetAutoAttach, SetDeviceMetrics,
@@ -30,6 +33,15 @@ pub enum PageError {
     /// Its deadline came.
     #[error("the page did not answer in time")]
     Timeout,
+}
+
+/// The body of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// Text, decoded by the browser.
+    Text(String),
+    /// Anything else.
+    Binary(Vec<u8>),
 }
 
 /// The size that a page believes in.
@@ -146,6 +158,7 @@ impl Page {
         };
         page.set_up().await?;
         page.prime().await?;
+        page.observed.forget_events();
         Ok(page)
     }
 
@@ -239,6 +252,25 @@ impl Page {
     /// Forgets the world of our scripts: it belonged to a document that is gone.
     pub(super) fn forget_world(&self) {
         *self.world.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The body of a request's answer, where the browser still has it.
+    pub async fn response_body(
+        &self,
+        request_id: &str,
+        session: Option<&Arc<str>>,
+    ) -> Result<Body, PageError> {
+        let session = session.unwrap_or(&self.session);
+        let command = GetResponseBody { request_id };
+        let answered = self.connection.start(Some(session), &command).await?;
+        if !answered.base64_encoded {
+            return Ok(Body::Text(answered.body));
+        }
+        let decoded = BASE64_STANDARD.decode(answered.body);
+        let malformed = |_| CallError::Malformed {
+            method: "Network.getResponseBody",
+        };
+        Ok(Body::Binary(decoded.map_err(malformed)?))
     }
 
     /// Whether the page is there.

@@ -101,7 +101,13 @@ impl Stage {
 
     /// A session that is ready, and an agent that holds its link.
     pub fn ready() -> (Self, Agent) {
-        let stage = Self::run(&["start", "--dev", "--json", "--relay", "local"]);
+        Self::ready_with(&[])
+    }
+
+    /// As [`ready`](Self::ready), with more said on the command line.
+    pub fn ready_with(arguments: &[&str]) -> (Self, Agent) {
+        let usual = ["start", "--dev", "--json", "--relay", "local"];
+        let stage = Self::run(&[&usual, arguments].concat());
         let ready = stage.event("ready", START);
         let agent = Agent::new(ready["link"].as_str().unwrap());
         (stage, agent)

@@ -106,6 +106,11 @@ impl Payload {
         Self { codec, bytes }
     }
 
+    /// Its bytes as they came.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The whole payload; binary members become base64 text, lone surrogates U+FFFD.
     pub fn value(&self) -> Result<Value, WireError> {
         if self.bytes.is_empty() {

@@ -2,10 +2,13 @@
 
 pub(super) mod act;
 mod close;
+mod console;
 mod eval;
 pub mod files;
 pub mod image;
 mod info;
+mod listing;
+mod network;
 mod page;
 mod request;
 pub mod schemas;
@@ -32,6 +35,8 @@ pub(super) async fn call(session: &Session, method: &str, path: &str, body: &str
         ("POST", "/close") => close::post(session, body).await,
         ("POST", "/eval") => eval::post(session, body).await,
         ("POST", "/screenshot") => screenshot::post(session, body).await,
+        ("POST", "/console") => console::post(session, body),
+        ("POST", "/network") => network::post(session, body).await,
         ("POST", "/act") => act::post(session, body).await,
         ("GET", "/actions") => Ok(Answer::Json(session.actions.list())),
         ("POST", "/snapshot") => snapshot::post(session, body).await,
