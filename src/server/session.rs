@@ -148,6 +148,7 @@ impl Server {
             Err(error) => {
                 closing.cancel();
                 join(&mut tasks).await;
+                chronicle.end(&error.to_string()).await;
                 return Err(error);
             }
         };

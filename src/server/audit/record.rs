@@ -37,7 +37,7 @@ pub enum Record {
         /// The rules of the allowlist.
         hosts: Vec<String>,
     },
-    /// A session ended.
+    /// A session ended, or did not come about.
     Ended {
         /// Why.
         reason: String,
