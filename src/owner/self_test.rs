@@ -24,11 +24,13 @@ use crate::browser::namespace::Program;
 use crate::browser::spawn::{Launch, Log, prepare};
 use crate::install::{self, State, Way};
 use crate::place;
-use crate::policy::limits::{INSTALL_LOG_LINES, SELF_TEST};
+use crate::policy::limits::SELF_TEST;
 
 /// The folder of a self-test in the account's home. Chromium puts a socket below it, whose path has room for 107 bytes: no
 /// longer than the server's own `tmp`.
 const SCRATCH: &str = "try";
+/// Lines of the log that a failure shows: an error and what led to it.
+const LOG_LINES: usize = 15;
 /// A body that has reported ends by itself.
 const ENDING: Duration = Duration::from_secs(1);
 
@@ -97,7 +99,7 @@ pub(super) async fn prove(voice: &mut Voice) -> Result<(), Failure> {
     } else {
         ""
     };
-    let log = log.tail(INSTALL_LOG_LINES);
+    let log = log.tail(LOG_LINES);
     let log = if log.is_empty() {
         log
     } else {

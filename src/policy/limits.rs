@@ -401,9 +401,5 @@ const _: () = {
     assert!((LOG_LIST + 8) * LOG_TEXT * 12 < LOG_LINE);
 };
 
-// --- The install and its self-test, enforced by `owner`.
-
-/// The whole self-test: several browsers in turn, each with [`RUNG`] to draw in.
+/// The whole self-test of an install, enforced by `owner`: several browsers in turn, each with [`RUNG`] to draw in.
 pub const SELF_TEST: Duration = Duration::from_secs(180);
-/// Lines of Chromium's log that a failed self-test shows: an error and what led to it.
-pub const INSTALL_LOG_LINES: usize = 15;
