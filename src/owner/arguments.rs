@@ -1,8 +1,6 @@
 //! The command line, read once into what the session takes.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -14,8 +12,10 @@ use crate::policy::allowlist::Rule;
 use crate::policy::limits::SESSION_MINUTES_MOST;
 use crate::policy::size::parse_memory;
 use crate::relay::address::AddressError;
-use crate::relay::embedded::{RelayConfig, TlsFiles, parse_duration};
 
+mod relay;
+
+pub use self::relay::Relay;
 pub use super::installing::arguments::{
     Doctor, Install, Reach, SelfTest, SelfTestBody, Uninstall, Update,
 };
@@ -152,35 +152,6 @@ pub struct Stop {
     pub process: Option<u32>,
 }
 
-/// `gpu-browser relay`.
-#[derive(Debug, Args)]
-pub struct Relay {
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8787", value_parser = listen_at)]
-    pub listen: SocketAddr,
-    /// A call without a reply is answered after this
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub tool_timeout: Option<Duration>,
-    /// An app that is silent for this long is closed and its session held
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub liveness: Option<Duration>,
-    /// A session whose app is away is kept this long
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub hold: Option<Duration>,
-    /// A certificate (PEM), for a relay that others reach
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub tls_cert: Option<PathBuf>,
-    /// Its private key (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
-    /// Plain http beyond this machine, where something in front of it ends TLS
-    #[arg(long)]
-    pub insecure: bool,
-    /// A host name that it is reached under; repeatable
-    #[arg(long, value_name = "HOST", value_parser = own_name)]
-    pub name: Vec<String>,
-}
-
 impl Start {
     /// The session that was asked for: what the command line says, else what the file says, else what is usual. Lists of
     /// both are taken together.
@@ -218,43 +189,15 @@ impl Demo {
     }
 }
 
-impl Relay {
-    /// How the relay runs; the protocol's own limits where nothing else is said.
-    pub fn config(self) -> RelayConfig {
-        let usual = RelayConfig::at(self.listen);
-        let files = self.tls_cert.zip(self.tls_key);
-        RelayConfig {
-            tool_timeout: self.tool_timeout.unwrap_or(usual.tool_timeout),
-            liveness: self.liveness.unwrap_or(usual.liveness),
-            hold: self.hold.unwrap_or(usual.hold),
-            tls: files.map(|(certificate, key)| TlsFiles { certificate, key }),
-            insecure: self.insecure,
-            names: self.name,
-            ..usual
-        }
-    }
-}
-
 /// A relay that can be one, as it was written.
 fn relay(text: &str) -> Result<String, AddressError> {
     relay_choice(text).map(|_| text.to_owned())
 }
 
-fn listen_at(text: &str) -> Result<SocketAddr, &'static str> {
-    let wrong = "write an address and a port, as in 127.0.0.1:8787 or [::1]:8787";
-    text.parse().map_err(|_| wrong)
-}
-
-/// A `Host` header is compared with it, which carries neither scheme nor path.
-fn own_name(text: &str) -> Result<String, &'static str> {
-    match url::Host::parse(text) {
-        Ok(url::Host::Domain(name)) => Ok(name),
-        _ => Err("write a host name alone, as in relay.example"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::owner::wish::Usage;
     use crate::policy::allowlist::Allowlist;

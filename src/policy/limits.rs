@@ -1,7 +1,11 @@
 //! Every number of the product, with its unit in the type, its reason, and who enforces it.
 
+mod acting;
 mod journal;
-pub use journal::*;
+mod owner;
+pub use self::acting::*;
+pub use self::journal::*;
+pub use self::owner::*;
 use std::time::Duration;
 
 /// Bytes in a kibibyte.
@@ -134,53 +138,6 @@ pub const PAGE_TEXT: usize = 300;
 /// the base64 of the parts joined is the base64 of the file.
 pub const PART: usize = 2_700_000;
 
-// --- Acting on pages: enforced by `server::tools::act`, `server::tools::snapshot` and `browser`.
-
-/// Actions of one call: more than anybody plans ahead without looking.
-pub const ACTIONS: usize = 50;
-/// The time a call's actions get together, unless the agent asks otherwise.
-pub const ACT_TIMEOUT: Duration = Duration::from_secs(20);
-/// An action waits this long for its target to be there, seen and uncovered, unless the agent asks otherwise.
-pub const PATIENCE: Duration = Duration::from_millis(1_000);
-/// A `wait` of an action gets this long, unless the agent asks otherwise.
-pub const ACT_WAIT: Duration = Duration::from_secs(10);
-/// A document that an action leads to must begin within this, or the reply says that it is under way.
-pub const COMMIT: Duration = Duration::from_secs(3);
-/// No request for this long is a quiet network, as Chromium has it too.
-pub const QUIET: Duration = Duration::from_millis(500);
-/// Movements of one drag.
-pub const DRAG_STEPS: u32 = 1_000;
-/// Clicks or key strokes of one action.
-pub const ACTION_COUNT: u32 = 100;
-/// Characters that one action types.
-pub const TYPED: usize = 64 * KIB;
-/// Characters that are typed key by key; a longer text is put in at once.
-pub const TYPED_KEYS: usize = 2_000;
-/// Files that one action picks in a file input.
-pub const PICKED_FILES: usize = 32;
-/// Bytes of picked files that are kept for the browser to read; the oldest go first. All uploads fit at once.
-pub const PICKED_BYTES: usize = UPLOAD_BYTES;
-/// Actions that `GET /actions` remembers.
-pub const ACTION_LOG: usize = 256;
-/// Bytes of JSON that it remembers of them.
-pub const ACTION_LOG_BYTES: usize = 256 * KIB;
-/// Characters of one text in that log; the cut is named.
-pub const ACTION_LOG_TEXT: usize = 120;
-/// Entries of one list in that log; the cut is named.
-pub const ACTION_LOG_LIST: usize = 8;
-/// The time a snapshot gets.
-pub const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Elements of a page whose accessibility tree is read: Chromium needs about 2 KiB for each on its way to us.
-pub const SNAPSHOT_ELEMENTS: usize = 50_000;
-/// Bytes of lines in one reply of a snapshot: some 6,000 tokens for a model.
-pub const SNAPSHOT_BYTES: usize = 24 * KIB;
-/// Bytes of lines that are kept of a page's last snapshot, for the replies that give the rest.
-pub const SNAPSHOT_KEPT: usize = 4 * MIB;
-/// Characters of a name in a snapshot.
-pub const SNAPSHOT_NAME: usize = 100;
-/// Frames of a page whose trees are read.
-pub const SNAPSHOT_FRAMES: usize = 16;
-
 // --- What a session may hold: enforced by `server` and `proxy::uploads`.
 
 /// Pages open at once, reserved before the first await.
@@ -205,74 +162,6 @@ pub const ARTIFACTS: usize = 64;
 pub const ARTIFACT_BYTES: usize = 256 * MIB;
 /// The length of a session, unless `--minutes` says otherwise.
 pub const SESSION: Duration = Duration::from_secs(240 * 60);
-
-// --- Requests for more hosts: enforced by `policy::approval`.
-
-/// Requests that wait for the owner's word: what a person reads through.
-pub const REQUESTS_WAITING: usize = 10;
-/// New requests in [`REQUEST_WINDOW`], so that an agent cannot wear the owner down.
-pub const REQUESTS_IN_WINDOW: usize = 20;
-/// The window of [`REQUESTS_IN_WINDOW`].
-pub const REQUEST_WINDOW: Duration = Duration::from_secs(3600);
-/// A request without an answer ends as `expired` after this, so that forgotten ones do not fill the ten places.
-pub const REQUEST_WAIT: Duration = Duration::from_secs(3600);
-/// Hosts in one request: what fits a question.
-pub const REQUEST_HOSTS: usize = 10;
-/// Characters of a request's reason: what a person reads before a decision.
-pub const REQUEST_REASON: usize = 300;
-/// Characters of the owner's note on a denial.
-pub const REQUEST_NOTE: usize = 300;
-/// Calls that may wait for the same question.
-pub const REQUEST_JOINED: usize = 8;
-/// Requests that have ended and are still listed.
-pub const REQUESTS_LISTED: usize = 50;
-
-// --- The log: enforced by `server::audit`, and by `owner::logs`, which reads it.
-
-/// Bytes of a file of the log; the line that would pass it begins the next file.
-pub const LOG_FILE: u64 = 10_000_000;
-/// Files kept beside the one that is written.
-pub const LOG_KEPT: usize = 5;
-/// Lines that wait to be written; more are dropped and counted, for a slow disk must not stall a session.
-pub const LOG_QUEUE: usize = 2 * PROXY_EVENTS;
-/// Characters of one text in the log; the rest is cut.
-pub const LOG_TEXT: usize = 300;
-/// Texts of one list in the log; the rest is cut.
-pub const LOG_LIST: usize = 32;
-/// Bytes of a line that a reader takes for one of ours: a list of texts, each character as a surrogate pair of escapes.
-pub const LOG_LINE: usize = 256 * KIB;
-/// A reader that follows the log looks for new lines this often.
-pub const LOG_POLL: Duration = Duration::from_millis(200);
-
-// --- The owner's side: enforced by `owner`.
-
-/// Bytes of the config file: a list of hosts as long as anybody writes, and no more.
-pub const CONFIG_FILE: u64 = 1_000_000;
-
-/// Minutes of the longest session: ten years; a longer one would leave the range of the clock.
-pub const SESSION_MINUTES_MOST: u64 = 10 * 365 * 24 * 60;
-/// Bytes of a line that the owner types; the rest of a longer one is a line of its own.
-pub const OWNER_LINE: u64 = 4 * 1024;
-/// Lines that were typed and wait for their turn; what reads them stands still while it is full.
-pub const OWNER_LINES: usize = 16;
-/// Events that wait to be shown. Every call in flight may end at once.
-pub const OWNER_EVENTS: usize = 4 * CALLS_IN_FLIGHT;
-/// Places among [`OWNER_EVENTS`] that calls, refusals and pages may not take: a question is never lost for them.
-pub const OWNER_EVENT_RESERVE: usize = 64;
-/// A tool of the clipboard takes the link within this.
-pub const CLIPBOARD: Duration = Duration::from_secs(2);
-/// A session answers the owner's other terminal within this.
-pub const SOCKET_TIME: Duration = Duration::from_secs(5);
-/// Bytes of a question from the owner's other terminal.
-pub const SOCKET_LINE: u64 = 4 * 1024;
-/// Terminals that may wait for an answer at once.
-pub const SOCKET_CLIENTS: usize = 8;
-/// Bytes of one line between the owner's command and a session under another account; a longer one is cut.
-pub const SERVER_LINE: u64 = 256 * 1024;
-/// Questions of the owner that wait for the session.
-pub const OWNER_ASKS: usize = 16;
-/// What is said last is given up after this, where nobody reads standard output.
-pub const LAST_WORD: Duration = Duration::from_secs(1);
 
 // --- Pictures: enforced by the tools' argument types.
 
