@@ -51,6 +51,7 @@ wanted() {
         ;;
       test)
         has curl || echo curl
+        [ "$(uname -s)" != Linux ] || has sudo || echo sudo
         [ "$(uname -s)" != Linux ] || has ip || [ -x /usr/sbin/ip ] || echo ip
         ;;
       bench)

@@ -1,6 +1,6 @@
 //! gpu-browser lends the GPU of a person's own machine to a cloud agent.
 //!
-//! # Three stories, in the order of a request
+//! # Four stories, in the order of a request
 //!
 //! 1. **A call.** `relay::link` reads a frame and checks its size, kind and JSON; `server::router` finds the tool and
 //!    starts it under a deadline; the tool parses its arguments once into a type and works on a `browser::page`; the
@@ -10,13 +10,17 @@
 //!    `Route`; `dial` accepts nothing else; `tunnel` carries bytes, owned and joined.
 //! 3. **A start.** `server::launch` tries Chromium's flag sets from the best to the last, each in a network namespace
 //!    of its own, and believes pixels alone.
+//! 4. **An install.** `install::prepare` makes a plan of actions, the owner agrees, and each action is done between two
+//!    lines of a journal; a self-test proves the whole.
 //!
 //! # Floors
 //!
-//! `owner` uses `server`; `server` uses `browser`, `relay` and `proxy`; those use `policy`; all use `place`. A room uses
+//! `owner` uses `server`; `server` uses `browser`, `relay` and `proxy`; those use `policy`; all use `place`. `install`
+//! uses `place` alone and never meets `server`. A room uses
 //! only rooms below it, and `tests/floors.rs` keeps it so. `browser` knows no proxy and `relay` knows no tools.
 
 pub mod browser;
+pub mod install;
 pub mod owner;
 pub mod place;
 pub mod policy;

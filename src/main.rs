@@ -24,6 +24,13 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    // The same holds for one command of a self-test.
+    if let Some(outcome) = owner::alone(&arguments.command) {
+        return outcome.map_or_else(
+            |failure| fail(&failure, failure.exit_code()),
+            |()| ExitCode::SUCCESS,
+        );
+    }
     return_large_blocks();
     log(arguments.verbose);
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -1,6 +1,6 @@
 //! Every name and path of ours on the machine, for each system; the only reader of the environment.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The name of the account of an install, of its group and of its sudoers file.
 pub const ACCOUNT: &str = "agent-socket-gpu-browser";
@@ -9,14 +9,98 @@ pub const APP_ID: &str = "gpu-browser";
 /// The public relay.
 pub const PUBLIC_RELAY: &str = "https://agentsocket.dev";
 
+/// Where an install lies. No path has a space, which sudo's rules cannot quote, and no name in `/etc` a dot, which sudo
+/// and cron pass over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// The account's home, its own alone.
+    pub home: &'static str,
+    /// The program's folder, root's alone: `versions/<version>/` and the link `current`.
+    pub program: &'static str,
+    /// Journal and locks: root writes them, the account reads them.
+    pub records: &'static str,
+    /// The folder of sudo's rules.
+    pub sudoers: &'static str,
+    /// The folder of AppArmor's profiles.
+    pub apparmor: &'static str,
+}
+
+/// The layout on Linux.
+pub const LINUX: Layout = Layout {
+    home: "/var/lib/agent-socket-gpu-browser",
+    program: "/opt/agent-socket/gpu-browser",
+    records: "/var/lib/agent-socket/gpu-browser",
+    sudoers: "/etc/sudoers.d",
+    apparmor: "/etc/apparmor.d",
+};
+
+/// The layout on macOS: never below `/usr/local` or `/opt/homebrew`, which belong to a person there.
+pub const MACOS: Layout = Layout {
+    home: "/private/var/agent-socket-gpu-browser",
+    program: "/Library/AgentSocket/gpu-browser",
+    records: "/private/var/agent-socket/gpu-browser",
+    sudoers: "/private/etc/sudoers.d",
+    apparmor: "",
+};
+
+/// The layout of this system.
+pub const LAYOUT: Layout = if cfg!(target_os = "macos") {
+    MACOS
+} else {
+    LINUX
+};
+
+/// The files of the records: what happened, the lease that an update waits for, and the lock of the one server.
+pub const RECORD_FILES: [&str; 3] = ["journal", "install.lock", "server.lock"];
+
+/// Where system programs lie: the whole search path of what an install starts and of the account.
+pub const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+impl Layout {
+    /// The folders of the versions.
+    pub fn versions(&self) -> PathBuf {
+        Path::new(self.program).join("versions")
+    }
+
+    /// Chromiums that were unpacked from an archive.
+    pub fn chromiums(&self) -> PathBuf {
+        Path::new(self.program).join("chromium")
+    }
+
+    /// The link to the version in use.
+    pub fn current(&self) -> PathBuf {
+        Path::new(self.program).join("current")
+    }
+
+    /// The installed program, as the owner's rule names it.
+    pub fn installed(&self) -> PathBuf {
+        self.current().join("gpu-browser")
+    }
+
+    /// The Chromium of an archive, where the version in use has one.
+    pub fn chromium(&self) -> PathBuf {
+        self.current().join("chromium/chrome")
+    }
+
+    /// The owner's rule.
+    pub fn sudoers_file(&self) -> PathBuf {
+        Path::new(self.sudoers).join(ACCOUNT)
+    }
+
+    /// The profile.
+    pub fn apparmor_file(&self) -> PathBuf {
+        Path::new(self.apparmor).join(ACCOUNT)
+    }
+}
+
+/// Who called sudo (`SUDO_USER`): the person an install is for.
+pub fn sudo_caller() -> Option<String> {
+    variable("SUDO_USER")?.into_string().ok()
+}
+
 /// Our program in its installed place, the only one that the owner may run under the account.
 pub fn installed_program() -> PathBuf {
-    let base = if cfg!(target_os = "macos") {
-        "/Library/AgentSocket"
-    } else {
-        "/opt/agent-socket"
-    };
-    PathBuf::from(base).join("gpu-browser/current/gpu-browser")
+    LAYOUT.installed()
 }
 
 /// The two forms that a session runs in.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpu_browser::browser::command::{SENT, act, look};
+use gpu_browser::browser::command::{SENT, act, lifecycle, look};
 
 /// See the head of the file for where it comes from.
 const PUBLISHED: &str = include_str!("data/protocol.txt");
@@ -52,7 +52,7 @@ fn every_command_and_parameter_that_is_sent_is_published() {
     let protocol = published();
     assert!(protocol.len() > 600, "{} commands", protocol.len());
     assert!(!SENT.is_empty());
-    let missing: Vec<String> = [SENT, act::SENT, look::SENT]
+    let missing: Vec<String> = [SENT, act::SENT, lifecycle::SENT, look::SENT]
         .into_iter()
         .flatten()
         .flat_map(|(method, fields)| unknown(&protocol, method, fields))

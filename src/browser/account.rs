@@ -3,9 +3,9 @@
 //! Chromium keeps its sandbox only for an ordinary account, so root in development drops to one: the account of an
 //! install where it is there, else `nobody`. It gets the groups that own the GPU's device nodes and no other.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::PathBuf;
 
 use nix::unistd::{Uid, User};
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ pub fn unprivileged() -> Option<Account> {
     Some(Account {
         uid,
         gid,
-        groups: gpu_groups(&device_nodes()),
+        groups: groups_of_nodes().into_keys().collect(),
         name,
     })
 }
@@ -52,8 +52,8 @@ pub fn has_gpu() -> bool {
 }
 
 /// Device nodes through which a process reaches a GPU.
-fn device_nodes() -> Vec<std::path::PathBuf> {
-    let listed = |folder: &str, starts: &[&str]| -> Vec<std::path::PathBuf> {
+fn device_nodes() -> Vec<PathBuf> {
+    let listed = |folder: &str, starts: &[&str]| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let fits = |name: &str| starts.iter().any(|start| name.starts_with(start));
         entries
@@ -70,9 +70,13 @@ fn device_nodes() -> Vec<std::path::PathBuf> {
     nodes
 }
 
-/// The groups that own nodes which not everybody may open.
-fn gpu_groups(nodes: &[impl AsRef<Path>]) -> Vec<u32> {
-    let closed = |node: &Path| -> Option<u32> {
+/// The groups that own nodes which not everybody may open, each with such a node: what the account of an install needs.
+pub fn groups_of_nodes() -> BTreeMap<u32, PathBuf> {
+    closed(&device_nodes())
+}
+
+fn closed(nodes: &[PathBuf]) -> BTreeMap<u32, PathBuf> {
+    let group = |node: &PathBuf| -> Option<u32> {
         let metadata = node.metadata().ok()?;
         let mode = metadata.permissions().mode();
         // Root's own group is never handed on, whatever it may open.
@@ -81,9 +85,7 @@ fn gpu_groups(nodes: &[impl AsRef<Path>]) -> Vec<u32> {
     };
     nodes
         .iter()
-        .filter_map(|node| closed(node.as_ref()))
-        .collect::<BTreeSet<_>>()
-        .into_iter()
+        .filter_map(|node| Some((group(node)?, node.clone())))
         .collect()
 }
 
@@ -109,6 +111,6 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().path())
             .collect();
-        assert_eq!(gpu_groups(&nodes), [4_002]);
+        assert!(closed(&nodes).into_keys().eq([4_002]));
     }
 }

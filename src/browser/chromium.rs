@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::account::{Account, unprivileged};
 use super::command::{EnableFetch, GetVersion, RequestPattern, SetAutoAttach};
@@ -29,6 +30,9 @@ use crate::policy::switches::OwnerSwitches;
 pub const PRIME_URL: &str = "http://prime.gpu-browser.internal/";
 /// A browser that has not answered in binary by then gets a second start with JSON.
 const CBOR_ANSWER: Duration = Duration::from_secs(10);
+
+/// A browser that ends has closed its pipe before its status is there.
+const AFTER_PIPE: Duration = Duration::from_millis(300);
 
 /// Why there is no browser.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +102,8 @@ pub struct Chromium {
     pub targets: Arc<Targets>,
     /// `Chrome/156.0.8078.114`.
     pub version: String,
+    /// Its main process.
+    pub process: u32,
     /// Its GPU flags.
     pub rung: Rung,
     /// Whether it has a network of its own.
@@ -180,6 +186,7 @@ impl Chromium {
             targets: Targets::listen(&connection),
             connection: connection.clone(),
             version: String::new(),
+            process: process.id(),
             rung,
             isolation,
         };
@@ -255,7 +262,10 @@ impl Body {
         tokio::select! {
             status = self.process.ended() => format!("Chromium ended ({status})"),
             status = display => format!("Xvfb ended ({status})"),
-            () = connection.gone() => "Chromium closed its pipe".to_owned(),
+            () = connection.gone() => match timeout(AFTER_PIPE, self.process.ended()).await {
+                Ok(status) => format!("Chromium ended ({status})"),
+                Err(_) => "Chromium closed its pipe".to_owned(),
+            },
         }
     }
 

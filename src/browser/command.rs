@@ -63,6 +63,7 @@ impl Absent for Value {}
 impl<T> Absent for Vec<T> {}
 
 pub mod act;
+pub mod lifecycle;
 
 commands! {
     /// The browser's product and protocol.

@@ -22,6 +22,8 @@ pub mod page;
 pub mod pipe;
 pub mod policies;
 pub mod probe;
+pub mod processes;
+pub mod rest;
 pub mod rung;
 pub mod snapshot;
 pub mod spawn;

@@ -22,6 +22,9 @@ use super::account::Account;
 use super::namespace::{Arrived, Orders, Program, receive};
 use crate::policy::limits::BROWSER_LOG;
 
+/// What a child wrote before its end is read within this.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// The hidden subcommand that runs [`super::namespace::enter`].
 pub const HELPER: &str = "__enter";
 
@@ -172,6 +175,8 @@ impl Process {
     pub async fn ended(&mut self) -> String {
         let status = self.child.wait().await;
         self.kill_group();
+        // Its last words are the ones that say why; whoever else holds the pipe may keep it open.
+        let _ = tokio::time::timeout(LAST_WORDS, self.reader.join_next()).await;
         self.reader.abort_all();
         status.map_or_else(|error| error.to_string(), |status| status.to_string())
     }

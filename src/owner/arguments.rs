@@ -12,8 +12,13 @@ use super::wish::{Wish, relay_choice};
 use crate::browser::rung::GpuChoice;
 use crate::policy::allowlist::Rule;
 use crate::policy::limits::SESSION_MINUTES_MOST;
+use crate::policy::size::parse_memory;
 use crate::relay::address::AddressError;
 use crate::relay::embedded::{RelayConfig, TlsFiles, parse_duration};
+
+pub use super::installing::arguments::{
+    Doctor, Install, Reach, SelfTest, SelfTestBody, Uninstall, Update,
+};
 
 /// Lends the GPU of this machine to an agent: a sandboxed headless Chromium behind one link.
 #[derive(Debug, Parser)]
@@ -47,6 +52,22 @@ pub enum Command {
     Logs(Logs),
     /// The file with what every session is to be like
     Config(Config),
+    /// Give the browser an account of its own, and yourself the right to start it
+    Install(Install),
+    /// Put this version in use
+    Update(Update),
+    /// Remove everything that an install has made
+    Uninstall(Uninstall),
+    /// Prove that the browser draws, keeps its sandbox and has no way round the proxy
+    SelfTest(SelfTest),
+    /// Say what works, what does not, and what mends it
+    Doctor(Doctor),
+    /// The body of the self-test, in a process and a folder of its own
+    #[command(name = "__self-test", hide = true)]
+    SelfTestBody(SelfTestBody),
+    /// Tries a connection from where a browser lives
+    #[command(name = "__reach", hide = true)]
+    Reach(Reach),
 }
 
 /// `gpu-browser demo`.
@@ -111,6 +132,9 @@ pub struct Start {
     /// What to call the link [default: agent]
     #[arg(long)]
     pub label: Option<String>,
+    /// The memory that Chromium may hold, as in 2GiB; half of the machine's without it
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub max_memory: Option<u64>,
 }
 
 /// `gpu-browser status`.
@@ -176,7 +200,7 @@ impl Start {
             chromium: self.chromium.clone().or(file.chromium),
             chromium_flags: [file.chromium_flags, self.chromium_flag.clone()].concat(),
             label: label.unwrap_or(usual.label),
-            max_memory: file.max_memory,
+            max_memory: self.max_memory.or(file.max_memory),
         }
     }
 }
@@ -268,6 +292,8 @@ mod tests {
             ("start --minutes 99999999999", "99999999999"),
             ("start --no-sandbox", "--dev"),
             ("start --gpu fast", "hardware"),
+            ("start --max-memory 2", "2GiB"),
+            ("start --max-memory 1MiB", "512 MiB"),
             ("start --relay ftp://x", "https"),
             ("start --relay http://relay.example", "https"),
             ("start --allow *.com", "com"),

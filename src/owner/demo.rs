@@ -1,6 +1,6 @@
 //! `gpu-browser demo`: the whole loop in one go. It does what an agent does, over HTTP, and believes pixels alone.
 
-mod agent;
+pub(super) mod agent;
 mod picture;
 mod steps;
 mod tour;

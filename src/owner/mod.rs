@@ -5,11 +5,14 @@ mod clipboard;
 pub mod config;
 mod console;
 mod demo;
+mod doctor;
 mod input;
+mod installing;
 pub mod logs;
 mod questions;
 mod relay;
 pub mod screen;
+mod self_test;
 mod session;
 mod shown;
 mod socket;
@@ -66,7 +69,7 @@ pub enum Failure {
     #[error("{}", shown::lines(&.0.to_string()))]
     Start(#[from] StartError),
     /// The session ended before its time.
-    #[error("the session ended before its time: {}", shown::text(.0))]
+    #[error("the session ended before its time: {}", shown::lines(.0))]
     Ended(String),
     /// The relay cannot listen.
     #[error(transparent)]
@@ -85,6 +88,18 @@ pub enum Failure {
     /// The demo did not prove everything.
     #[error("the demo did not prove everything: {0}")]
     Demo(String),
+    /// A change of the install failed, or was not made.
+    #[error("{}", shown::lines(&.0.to_string()))]
+    Install(#[from] crate::install::Failure),
+    /// Only root may do this.
+    #[error("this needs root; run: {0}")]
+    NeedsRoot(String),
+    /// The rule of the install is another person's.
+    #[error("sudo does not let you start the server: {}; who may is said with `sudo gpu-browser update --owner NAME`", shown::text(.0))]
+    NoRight(String),
+    /// The self-test failed.
+    #[error("{}", shown::lines(.0))]
+    Unproven(String),
     /// No session runs, or several do.
     #[error("{0}")]
     Which(String),
@@ -101,9 +116,13 @@ impl Failure {
             Self::Usage(_) | Self::Opening(_) | Self::Config(ConfigError::Wrong { .. }) => 2,
             Self::Server { exit_code, .. } => *exit_code,
             Self::Start(error) => error.exit_code(),
+            Self::Install(failure) => failure.exit_code(),
+            Self::Unproven(_) => 5,
             Self::Config(_)
             | Self::Log(_)
             | Self::NotInstalled
+            | Self::NeedsRoot(_)
+            | Self::NoRight(_)
             | Self::Lost(_)
             | Self::Killed
             | Self::Ended(_)
@@ -114,6 +133,15 @@ impl Failure {
             | Self::Which(_)
             | Self::Stopped => 1,
         }
+    }
+}
+
+/// Does what must be done before there are threads; none where the command goes on with [`run`].
+pub fn alone(command: &Command) -> Option<Result<(), Failure>> {
+    match command {
+        Command::Reach(arguments) => Some(self_test::reach::run(arguments)),
+        Command::Server => session::account::enter().err().map(Err),
+        _ => None,
     }
 }
 
@@ -137,6 +165,13 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Command::Relay(arguments) => relay::run(arguments).await,
         Command::Logs(arguments) => logs::run(&arguments).await,
         Command::Config(arguments) => config::run(arguments).await,
+        Command::Install(arguments) => installing::install(arguments).await,
+        Command::Update(arguments) => installing::update(arguments).await,
+        Command::Uninstall(arguments) => installing::uninstall(arguments).await,
+        Command::SelfTest(arguments) => self_test::run(arguments).await,
+        Command::Doctor(arguments) => doctor::run(arguments).await,
+        Command::SelfTestBody(arguments) => self_test::body::run(arguments).await,
+        Command::Reach(arguments) => self_test::reach::run(&arguments),
     }
 }
 

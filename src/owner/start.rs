@@ -17,6 +17,7 @@ use super::stop::Stop;
 use super::teller::{Style, Teller};
 use super::terminal::{self, Terminal};
 use super::{Failure, config, helper, shown, words};
+use crate::install::{self, Way};
 use crate::place::{self, Form};
 use crate::policy::allowlist::Rule;
 use crate::policy::limits::{LAST_WORD, OWNER_LINE, SHUTDOWN};
@@ -52,12 +53,25 @@ pub(super) async fn run(arguments: Start) -> Result<(), Failure> {
             }
         }
         Err(failure) => {
+            let failure = if arguments.dev {
+                failure
+            } else {
+                explained(failure)
+            };
             // A person reads the error itself; a program waits for the end of the events.
             if is_program {
                 let _ = last_word(&mut teller, &failure.to_string()).await;
             }
             Err(failure)
         }
+    }
+}
+
+/// A server that said nothing may never have been started: sudo itself knows.
+fn explained(failure: Failure) -> Failure {
+    match (&failure, install::way_in(None)) {
+        (Failure::Lost(_), Ok(Way::Shut(words))) => Failure::NoRight(words),
+        _ => failure,
     }
 }
 

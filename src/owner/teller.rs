@@ -78,6 +78,7 @@ impl Teller {
                 match state {
                     PageState::Opened => self.pages.insert(page.clone()),
                     PageState::Closed | PageState::Lost => self.pages.remove(page),
+                    PageState::Frozen | PageState::Killed => false,
                 };
                 true
             }
@@ -163,7 +164,8 @@ impl Teller {
             return self.screen.line(&shown::json(&value)).await;
         }
         let mut lines = self.refused.lines();
-        lines.push(format!("ended    {}", shown::text(reason)));
+        let ended = format!("ended    {}", shown::lines(reason));
+        lines.extend(ended.lines().map(str::to_owned));
         self.lines(lines).await
     }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::browser::rung::GpuChoice;
 use crate::policy::allowlist::{Allowlist, Rule, RuleError};
 use crate::policy::limits::{SESSION, SESSION_MINUTES_MOST};
+use crate::policy::size::{SizeError, enough_memory};
 use crate::policy::switches::{OwnerSwitches, SwitchRefusal};
 use crate::relay::address::{AddressError, PlainHttp, RelayAddress};
 use crate::server::{RelayChoice, ServerConfig};
@@ -36,7 +37,7 @@ pub struct Wish {
     pub chromium_flags: Vec<String>,
     /// What to call the first link.
     pub label: String,
-    /// Bytes of memory that Chromium is held to.
+    /// Bytes of memory that Chromium may hold; without it, a part of the machine's.
     #[serde(default)]
     pub max_memory: Option<u64>,
 }
@@ -73,6 +74,9 @@ pub enum Usage {
     /// No length of a session.
     #[error("a session lasts 1 to {SESSION_MINUTES_MOST} minutes, not {0}")]
     Minutes(u64),
+    /// Too little memory.
+    #[error("max memory: {0}")]
+    Memory(#[from] SizeError),
 }
 
 impl Wish {
@@ -94,6 +98,7 @@ impl Wish {
             relay: relay_choice(&self.relay)?,
             length: Duration::from_secs(self.minutes * 60),
             label: self.label,
+            max_memory: self.max_memory.map(enough_memory).transpose()?,
             log: None,
         })
     }

@@ -1,13 +1,15 @@
 //! Events in plain words, for a person at a terminal.
 
+mod parts;
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::shown;
 use crate::browser::probe::Api;
 use crate::policy::limits::SESSION_MINUTES_MOST;
-use crate::server::desk::OpenPage;
-use crate::server::status::Status;
 use crate::server::{Event, Ready};
+
+pub(super) use self::parts::{pages, status};
 
 /// What the console's `help` says.
 pub(super) const HELP: &str = "\
@@ -43,13 +45,23 @@ pub(super) fn event(event: &Event) -> Vec<String> {
                 page.unwrap_or_default()
             )
         }
-        Event::Page { page, state, url } => {
-            format!(
-                "page     {} {}  {}",
-                shown::text(page),
-                state.as_str(),
-                shown::text(url)
-            )
+        Event::Page {
+            page,
+            state,
+            url,
+            reason,
+        } => {
+            let (page, url) = (shown::text(page), shown::text(url));
+            let mut lines = vec![format!("page     {page} {}  {url}", state.as_str())];
+            lines.extend(
+                reason
+                    .iter()
+                    .map(|reason| format!("         {}", shown::text(reason))),
+            );
+            return lines;
+        }
+        Event::Idle { minutes } => {
+            format!("idle     no call for {minutes} minutes; the session goes on")
         }
         Event::Link {
             link,
@@ -217,58 +229,6 @@ fn ready(ready: &Ready) -> Vec<String> {
     lines
 }
 
-/// A session's parts as a table.
-pub(super) fn status(status: &Status) -> Vec<String> {
-    let time = |seconds| length(Duration::from_secs(seconds));
-    let mut lines = vec![
-        format!(
-            "gpu-browser {}, up {}, ends in {}",
-            shown::text(&status.version),
-            time(status.up_s),
-            time(status.ends_in_s)
-        ),
-        format!("gpu      {}", shown::text(&status.gpu)),
-        format!(
-            "{:<8} {:<12} {:<14} {:>8}  detail",
-            "part", "state", "for", "restarts"
-        ),
-    ];
-    lines.extend(status.parts.iter().map(|part| {
-        format!(
-            "{:<8} {:<12} {:<14} {:>8}  {}",
-            shown::text(&part.name),
-            shown::text(&part.state),
-            time(part.for_s),
-            part.restarts,
-            shown::text(&part.detail)
-        )
-    }));
-    lines.push(format!(
-        "uploads  {} files, {} bytes",
-        status.upload_files, status.upload_bytes
-    ));
-    lines.push(format!("requests {} waiting", status.requests_waiting));
-    lines.extend(pages(&status.pages));
-    lines
-}
-
-/// The open pages, a line each.
-pub(super) fn pages(pages: &[OpenPage]) -> Vec<String> {
-    if pages.is_empty() {
-        return vec!["no page is open".to_owned()];
-    }
-    pages
-        .iter()
-        .map(|open| {
-            format!(
-                "page     {}  {}",
-                shown::text(&open.page),
-                shown::text(&open.url)
-            )
-        })
-        .collect()
-}
-
 /// What an interface is, and whether its pixels were right.
 pub(super) fn api(api: &Api) -> String {
     let name = shown::text(&api.name);
@@ -351,6 +311,7 @@ mod tests {
             page: "p1".into(),
             state: PageState::Opened,
             url: "https://a/\u{1b}[2J\nlink".into(),
+            reason: None,
         });
         assert_eq!(lines, ["page     p1 opened  https://a/\\u{1b}[2J\\nlink"]);
     }

@@ -248,8 +248,6 @@ pub const LOG_POLL: Duration = Duration::from_millis(200);
 
 /// Bytes of the config file: a list of hosts as long as anybody writes, and no more.
 pub const CONFIG_FILE: u64 = 1_000_000;
-/// Least bytes of memory that Chromium may be held to: with less it does not start.
-pub const MEMORY_LEAST: u64 = 512 * 1024 * 1024;
 
 /// Minutes of the longest session: ten years; a longer one would leave the range of the clock.
 pub const SESSION_MINUTES_MOST: u64 = 10 * 365 * 24 * 60;
@@ -326,6 +324,11 @@ pub const BROWSER_LOG: usize = 64 * KIB;
 /// Everything is ended in order within this.
 pub const SHUTDOWN: Duration = Duration::from_secs(5);
 
+// --- What keeps the owner's machine usable.
+
+mod machine;
+pub use self::machine::*;
+
 // --- The proxy: enforced by `proxy`.
 
 /// Bytes of a request head.
@@ -397,3 +400,10 @@ const _: () = {
     assert!(HOST + 6 <= REFUSED_TARGET);
     assert!((LOG_LIST + 8) * LOG_TEXT * 12 < LOG_LINE);
 };
+
+// --- The install and its self-test, enforced by `owner`.
+
+/// The whole self-test: several browsers in turn, each with [`RUNG`] to draw in.
+pub const SELF_TEST: Duration = Duration::from_secs(180);
+/// Lines of Chromium's log that a failed self-test shows: an error and what led to it.
+pub const INSTALL_LOG_LINES: usize = 15;

@@ -7,4 +7,5 @@ pub mod default_hosts;
 pub mod host;
 pub mod limits;
 pub mod refusal;
+pub mod size;
 pub mod switches;

@@ -168,9 +168,11 @@ impl Names {
 /// What the log keeps of what the owner is told. What the proxy tells, and the session's begin, have their own way into it.
 pub(super) fn record(event: &Event) -> Option<Record> {
     Some(match event {
-        Event::Progress { .. } | Event::Ready(_) | Event::Refused { .. } | Event::Missed { .. } => {
-            return None;
-        }
+        Event::Progress { .. }
+        | Event::Ready(_)
+        | Event::Refused { .. }
+        | Event::Idle { .. }
+        | Event::Missed { .. } => return None,
         Event::Call {
             tool,
             page,
@@ -182,10 +184,16 @@ pub(super) fn record(event: &Event) -> Option<Record> {
             status: *status,
             ms: *ms,
         },
-        Event::Page { page, state, url } => Record::Page {
+        Event::Page {
+            page,
+            state,
+            url,
+            reason,
+        } => Record::Page {
             page: page.clone(),
             state: state.as_str().to_owned(),
             url: place_of(url),
+            reason: reason.clone(),
         },
         Event::Link { label, reason, .. } => Record::Link {
             label: label.clone(),

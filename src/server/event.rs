@@ -28,7 +28,7 @@ pub enum Event {
         /// How long it took.
         ms: u64,
     },
-    /// A page was opened, closed or lost.
+    /// A page was opened, closed or lost, or its owner is protected from it.
     Page {
         /// Its name.
         page: String,
@@ -36,6 +36,14 @@ pub enum Event {
         state: PageState,
         /// What it shows.
         url: String,
+        /// Why, where it was frozen or killed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Nobody has called for long; the session goes on.
+    Idle {
+        /// Since the last call.
+        minutes: u64,
     },
     /// A link is new, or dead and replaced.
     Link {
@@ -110,6 +118,10 @@ pub enum PageState {
     Closed,
     /// It went with its browser, or closed itself.
     Lost,
+    /// It was busy while nobody used it, and rests until the next call that names it.
+    Frozen,
+    /// It took too much, and its renderer was killed.
+    Killed,
 }
 
 /// How the browser is.
@@ -147,7 +159,7 @@ macro_rules! words {
     )*};
 }
 words! {
-    PageState { Opened => "opened", Closed => "closed", Lost => "lost" }
+    PageState { Opened => "opened", Closed => "closed", Lost => "lost", Frozen => "frozen", Killed => "killed" }
     BrowserState { Lost => "lost", Restarted => "restarted", Failed => "failed" }
     RelayState { Away => "away", Back => "back" }
 }
@@ -180,14 +192,14 @@ pub struct Ready {
 impl Event {
     /// Whether it is one of many, so that it may be dropped where nobody keeps up.
     pub fn is_chatter(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Progress { .. }
-                | Self::Call { .. }
-                | Self::Page { .. }
-                | Self::Refused { .. }
-                | Self::Missed { .. }
-        )
+            | Self::Call { .. }
+            | Self::Refused { .. }
+            | Self::Missed { .. } => true,
+            Self::Page { state, .. } => !matches!(state, PageState::Frozen | PageState::Killed),
+            _ => false,
+        }
     }
 }
 
@@ -255,8 +267,22 @@ pub(crate) mod tests {
                     page: "p1".into(),
                     state: PageState::Opened,
                     url: "u".into(),
+                    reason: None,
                 },
                 r#"{"event":"page","page":"p1","state":"opened","url":"u"}"#,
+            ),
+            (
+                Event::Page {
+                    page: "p1".into(),
+                    state: PageState::Killed,
+                    url: "u".into(),
+                    reason: Some(reason()),
+                },
+                r#"{"event":"page","page":"p1","state":"killed","url":"u","reason":"it ended"}"#,
+            ),
+            (
+                Event::Idle { minutes: 60 },
+                r#"{"event":"idle","minutes":60}"#,
             ),
             (
                 Event::Browser {

@@ -175,6 +175,24 @@ impl Kit {
         Err(Unproven::Rung(reason))
     }
 
+    /// What a running browser does now; the page of the probe is gone again afterwards.
+    pub(super) async fn prove_again(&self, chromium: &Chromium) -> Result<Verdict, String> {
+        let deadline = Instant::now() + RUNG;
+        let probing = self.probe(chromium, chromium.rung, deadline);
+        let proven = timeout(RUNG, probing).await;
+        proven.unwrap_or_else(|_| Err("it hung".to_owned()))
+    }
+
+    /// Forgets what starts have remembered: the next one proves anew.
+    pub(super) fn forget_verdicts(&self) {
+        for choice in [GpuChoice::Auto, GpuChoice::Hardware, GpuChoice::Software] {
+            if let Some(file) = Memory::of(self, choice).file {
+                // There may be none.
+                let _ = std::fs::remove_file(file);
+            }
+        }
+    }
+
     async fn probe(
         &self,
         chromium: &Chromium,

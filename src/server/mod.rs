@@ -12,6 +12,7 @@ pub mod canary;
 mod chronicle;
 pub mod desk;
 pub mod event;
+mod guard;
 mod herald;
 mod keeper;
 mod launch;
@@ -23,6 +24,7 @@ mod session;
 mod sight;
 pub mod status;
 pub mod tools;
+mod truth;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,6 +59,8 @@ pub struct ServerConfig {
     pub allow: Allowlist,
     /// What the owner calls the link.
     pub label: String,
+    /// Bytes of memory that Chromium may hold, where the owner has said it.
+    pub max_memory: Option<u64>,
     /// The folder of the log, where there is one.
     pub log: Option<PathBuf>,
 }

@@ -10,12 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{Code, Refused};
 use super::event::{Event, PageState};
+use super::guard::{Killed, Watched};
 use super::herald::Herald;
 use super::keeper::{Browser, running};
 use super::launch::Kit;
 use super::sight::Sight;
 use crate::browser::fold::Life;
-use crate::browser::page::{Page, Viewport};
+use crate::browser::page::{Page, PageError, Viewport};
 use crate::browser::pipe::CallError;
 use crate::policy::limits::{BROWSER_WAIT, PAGES, VIEWPORT};
 use crate::proxy::uploads::store::{Change, UploadPath};
@@ -29,6 +30,8 @@ pub(super) struct Opened {
     pub(super) page: Page,
     /// The address that it was last sent to.
     pub(super) url: Mutex<String>,
+    /// What the guard knows of it.
+    pub(super) watched: Watched,
     /// What the agent has seen of it.
     sight: Mutex<Sight>,
     /// One list of actions at a time: there is one mouse.
@@ -36,6 +39,12 @@ pub(super) struct Opened {
 }
 
 impl Opened {
+    /// Why its renderer was killed, where it is gone and did not crash by itself.
+    pub(super) fn killed(&self) -> Option<Killed> {
+        let is_gone = self.page.life() == Life::Crashed;
+        is_gone.then(|| self.watched.why_gone()).flatten()
+    }
+
     /// What the agent has seen of it.
     pub(super) fn sight(&self) -> MutexGuard<'_, Sight> {
         self.sight.lock().unwrap_or_else(PoisonError::into_inner)
@@ -134,6 +143,7 @@ impl Pages {
             id: format!("p{}", table.last),
             page,
             url: Mutex::default(),
+            watched: Watched::new(),
             sight: Mutex::default(),
             hand: tokio::sync::Mutex::default(),
         });
@@ -144,12 +154,13 @@ impl Pages {
         Ok(opened)
     }
 
-    /// The page of a name, where it is there.
+    /// The page of a name, where it is there; one that was put to rest goes on.
     pub(super) fn get(&self, id: &str) -> Result<Arc<Opened>, Refused> {
         self.bury();
         let table = self.table();
         let number = number(id);
         if let Some(opened) = number.and_then(|number| table.open.get(&number)) {
+            opened.watched.used(|| opened.page.thaw());
             return Ok(Arc::clone(opened));
         }
         if number.is_some_and(|number| table.lost.contains(&number)) {
@@ -196,7 +207,7 @@ impl Pages {
             self.table().open.remove(&number);
         }
         self.end(opened).await;
-        self.tell(opened, PageState::Closed);
+        self.tell(opened, PageState::Closed, None);
     }
 
     async fn end(&self, opened: &Opened) {
@@ -218,17 +229,22 @@ impl Pages {
 
     /// What a page was told to show.
     pub(super) fn sent_to(&self, opened: &Opened, url: &str) {
+        opened.watched.renewed();
         url.clone_into(&mut opened.url.lock().unwrap_or_else(PoisonError::into_inner));
-        self.tell(opened, PageState::Opened);
+        self.tell(opened, PageState::Opened, None);
     }
 
     /// The refusal for something that did not work on a page.
-    pub(super) fn refused(
-        &self,
-        id: &str,
-        error: impl Into<crate::browser::page::PageError>,
-    ) -> Refused {
-        super::tools::refused(id, &error.into())
+    pub(super) fn refused(&self, id: &str, error: impl Into<PageError>) -> Refused {
+        let error = error.into();
+        if matches!(error, PageError::Call(CallError::Crashed)) {
+            let opened = number(id).and_then(|number| self.table().open.get(&number).cloned());
+            if let Some(killed) = opened.and_then(|opened| opened.killed()) {
+                let message = format!("{id} was killed: {}", killed.reason);
+                return Refused::new(Code::PageCrashed, message, killed.fix);
+            }
+        }
+        super::tools::refused(id, &error)
     }
 
     /// Keeps one primed blank page ready while the browser runs.
@@ -281,7 +297,7 @@ impl Pages {
                 }
             }
             self.forget(&opened);
-            self.tell(&opened, PageState::Lost);
+            self.tell(&opened, PageState::Lost, None);
         }
     }
 
@@ -303,7 +319,8 @@ impl Pages {
         }
     }
 
-    fn tell(&self, opened: &Opened, state: PageState) {
+    /// Tells the owner what became of a page.
+    pub(super) fn tell(&self, opened: &Opened, state: PageState, reason: Option<String>) {
         let url = opened
             .url
             .lock()
@@ -313,6 +330,7 @@ impl Pages {
             page: opened.id.clone(),
             state,
             url,
+            reason,
         });
     }
 

@@ -90,6 +90,7 @@ impl Router {
 
     async fn answer(self: Arc<Self>, call: Call) {
         let began = Instant::now();
+        self.session.last_call.came();
         let work = tools::call(&self.session, &call.method, &call.path, &call.body);
         let outcome = match timeout(CALL_DEADLINE, AssertUnwindSafe(work).catch_unwind()).await {
             Ok(Ok(outcome)) => outcome,

@@ -15,6 +15,7 @@ use super::artifacts::Artifacts;
 use super::audit::{Audit, Record};
 use super::chronicle::Chronicle;
 use super::desk::{Ending, OpenPage};
+use super::guard::{Guard, LastCall, bound};
 use super::herald::Herald;
 use super::keeper::{Browser, Keeper, Vitals};
 use super::launch::Kit;
@@ -22,11 +23,12 @@ use super::linked::connect;
 use super::pages::Pages;
 use super::router::Router;
 use super::tools::act::{ActionLog, Picked};
+use super::truth::Truth;
 use super::{Event, Ready, RelayChoice, ServerConfig, StartError};
 use crate::browser::chromium::{Chromium, Setup};
 use crate::browser::find::find;
 use crate::browser::folder::RunFolder;
-use crate::browser::probe::Verdict;
+use crate::browser::processes::machine_memory;
 use crate::policy::allowlist::Allowlist;
 use crate::policy::approval::{AnswerError, Decision};
 use crate::policy::limits::{PROXY_EVENTS, REQUEST_NOTE, SHUTDOWN};
@@ -43,9 +45,12 @@ pub(super) struct Session {
     pub(super) pages: Arc<Pages>,
     pub(super) browser: watch::Receiver<Browser>,
     pub(super) artifacts: Artifacts,
+    pub(super) truth: Arc<Truth>,
+    pub(super) last_call: Arc<LastCall>,
+    /// Bytes of memory that Chromium may hold.
+    pub(super) max_memory: u64,
     pub(super) actions: ActionLog,
     pub(super) picked: Arc<Picked>,
-    pub(super) verdict: Verdict,
     pub(super) approvals: Arc<Approvals>,
     pub(super) vitals: Arc<Vitals>,
     pub(super) allow: watch::Receiver<Arc<Allowlist>>,
@@ -104,14 +109,33 @@ impl Server {
         ));
         let mut tasks = JoinSet::new();
         let vitals = Arc::new(Vitals::default());
+        let (orders, ordered) = mpsc::channel(1);
+        let guard = Guard {
+            kit: Arc::clone(&kit),
+            pages: Arc::clone(&pages),
+            browser: browser.clone(),
+            vitals: Arc::clone(&vitals),
+            truth: Arc::new(Truth::new(verdict.clone())),
+            herald: herald.clone(),
+            orders,
+            bound: bound(config.max_memory, machine_memory()),
+            last_call: Arc::new(LastCall::new()),
+        };
+        let (truth, last_call, max_memory) = (
+            Arc::clone(&guard.truth),
+            Arc::clone(&guard.last_call),
+            guard.bound,
+        );
         let keeper = Keeper {
             kit: Arc::clone(&kit),
             state,
             vitals: Arc::clone(&vitals),
             herald: herald.clone(),
             opened,
+            orders: ordered,
             closing: closing.clone(),
         };
+        guard.start(&mut tasks, &closing);
         tasks.spawn(keeper.keep(chromium.clone(), body));
         tasks.spawn(Arc::clone(&pages).keep_spare(closing.clone()));
         chronicle.hear_proxy(refusals, Arc::clone(&pages), herald.clone());
@@ -137,7 +161,9 @@ impl Server {
             kit,
             pages,
             browser,
-            verdict,
+            truth,
+            last_call,
+            max_memory,
             approvals,
             vitals,
             allow: allowed,
@@ -298,7 +324,7 @@ fn ready(
     Event::Ready(Box::new(Ready {
         link,
         relay,
-        gpu: session.verdict.clone(),
+        gpu: session.truth.verdict(),
         browser: chromium.version.clone(),
         sandbox: session.kit.setup.sandbox,
         network_namespace: chromium.isolation.is_ok(),
@@ -317,7 +343,7 @@ fn started(session: &Session, chromium: &Chromium, relay: &str) -> Record {
     Record::Started {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         relay: relay.to_owned(),
-        gpu: session.verdict.word().to_owned(),
+        gpu: session.truth.word().to_owned(),
         browser: chromium.version.clone(),
         sandbox: session.kit.setup.sandbox,
         network_namespace: chromium.isolation.is_ok(),

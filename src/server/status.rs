@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::desk::OpenPage;
+use super::guard::mebibytes;
 use super::keeper::Browser;
 use super::session::Server;
 use crate::relay::link::LinkState;
@@ -62,8 +63,8 @@ impl Server {
                 .as_secs(),
             gpu: format!(
                 "{} ({})",
-                session.verdict.word(),
-                session.verdict.rung.name()
+                session.truth.word(),
+                session.truth.verdict().rung.name()
             ),
             parts: vec![
                 self.browser_part(),
@@ -80,20 +81,33 @@ impl Server {
 
     fn browser_part(&self) -> Part {
         let vitals = &self.session.vitals;
-        let (state, detail) = match &*self.session.browser.borrow() {
+        let (state, mut detail) = match &*self.session.browser.borrow() {
             Browser::Running(chromium) => ("running", chromium.version.clone()),
             Browser::Restarting => ("restarting", String::new()),
             Browser::Failed(reason) => ("failed", reason.clone()),
         };
+        if let Some(bytes) = vitals.memory() {
+            let (held, most) = (mebibytes(bytes), mebibytes(self.session.max_memory));
+            detail.push_str(&format!(", {held} of {most} MiB"));
+        }
+        let frozen = self.session.pages.list().into_iter();
+        let frozen: Vec<String> = frozen
+            .filter(|opened| opened.watched.is_frozen())
+            .map(|opened| opened.id.clone())
+            .collect();
+        if !frozen.is_empty() {
+            detail.push_str(&format!(", frozen: {}", frozen.join(", ")));
+        }
         part("browser", state, vitals.since(), vitals.restarts(), detail)
     }
 
     /// The display is started with its browser and ends with it.
     fn display_part(&self) -> Part {
         let vitals = &self.session.vitals;
+        let verdict = self.session.truth.verdict();
         let state = match (
             &*self.session.browser.borrow(),
-            self.session.verdict.rung.needs_display(),
+            verdict.rung.needs_display(),
         ) {
             (_, false) => "not needed",
             (Browser::Running(_), true) => "running",
@@ -104,7 +118,7 @@ impl Server {
             state,
             vitals.since(),
             vitals.restarts(),
-            self.session.verdict.display.clone(),
+            verdict.display,
         )
     }
 

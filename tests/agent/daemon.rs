@@ -50,6 +50,9 @@ impl Daemon {
     pub(crate) fn start() -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_gpu-browser"))
             .args(["start", "--dev", "--json", "--relay", "local"])
+            // Whatever the tester has there, and nothing of ours is left there.
+            .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

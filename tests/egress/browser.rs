@@ -104,7 +104,7 @@ impl Browser {
         serde_json::to_writer(&control, &program).unwrap();
         drop(control);
         let mut tasks = JoinSet::new();
-        let chromium = connect(pipe, &mut tasks).await;
+        let chromium = connect(pipe, process.id(), &mut tasks).await;
         if is_bare {
             let ignore = IgnoreCertificateErrors { ignore: true };
             chromium.connection.start(None, &ignore).await.unwrap();
@@ -174,7 +174,7 @@ fn ours(port: u16, profile: &Path, keys: &str) -> Vec<String> {
     })
 }
 
-async fn connect(pipe: UnixStream, tasks: &mut JoinSet<()>) -> Chromium {
+async fn connect(pipe: UnixStream, process: u32, tasks: &mut JoinSet<()>) -> Chromium {
     pipe.set_nonblocking(true).unwrap();
     let (input, output) = tokio::net::UnixStream::from_std(pipe).unwrap().into_split();
     let connection = Connection::open(Codec::Cbor, input, output, tasks);
@@ -182,6 +182,7 @@ async fn connect(pipe: UnixStream, tasks: &mut JoinSet<()>) -> Chromium {
         targets: Targets::listen(&connection),
         connection: connection.clone(),
         version: String::new(),
+        process,
         rung: Rung::SoftwareHeadless,
         isolation: Ok(()),
     };

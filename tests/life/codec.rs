@@ -1,31 +1,11 @@
 //! JSON is the fallback for a Chromium that does not speak CBOR: both give the same.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use gpu_browser::browser::capture::{Area, Format, Shot};
-use gpu_browser::browser::chromium::{Chromium, Setup};
-use gpu_browser::browser::find::find;
-use gpu_browser::browser::folder::RunFolder;
-use gpu_browser::browser::navigate::WaitUntil;
-use gpu_browser::browser::page::{Page, Viewport};
-use gpu_browser::browser::rung::Rung;
-use gpu_browser::browser::targets::Credential;
 use gpu_browser::browser::wire::Codec;
-use gpu_browser::policy::allowlist::Allowlist;
-use gpu_browser::proxy::resolve::ResolverConfig;
-use gpu_browser::proxy::uploads::UploadStore;
-use gpu_browser::proxy::{Proxy, ProxyConfig, of_this_machine};
-use tokio::sync::{mpsc, watch};
-use tokio::time::Instant;
 
-use crate::stage::{PROGRAM, turn};
+use crate::bare::Bare;
+use crate::stage::turn;
 
-const VIEWPORT: Viewport = Viewport {
-    width: 320,
-    height: 200,
-    scale: 1.0,
-};
 const SHOT: Shot = Shot {
     format: Format::Png,
     quality: None,
@@ -42,44 +22,14 @@ const SCRIPT: &str = "document.body.style.background = 'rgb(18, 52, 86)'; ({ tex
 
 /// What a browser gives that is spoken to in a codec: a script's value as JSON, and a picture.
 async fn seen(codec: Codec) -> (String, Vec<u8>) {
-    let (_allow, allowed) = watch::channel(Arc::new(Allowlist::new([])));
-    let (events, _lines) = mpsc::channel(8);
-    let proxy = Proxy::new(ProxyConfig {
-        allow: allowed,
-        uploads: Arc::new(UploadStore::new()),
-        own_addresses: of_this_machine(),
-        resolver: ResolverConfig::System,
-        events,
-    })
-    .unwrap();
-    let setup = Setup::new(find(None).unwrap(), PROGRAM.into(), proxy.spki().to_owned());
-    let folder = RunFolder::create(setup.account.as_ref()).unwrap();
-    let (chromium, body, listener) =
-        Chromium::launch_speaking(codec, &setup, Rung::SoftwareHeadless, &folder)
-            .await
-            .unwrap();
-    proxy.adopt(listener).unwrap();
-    assert!(chromium.version.contains('/'), "{}", chromium.version);
-    let issued = proxy.issue();
-    let credential = Credential {
-        user: issued.user.clone(),
-        password: issued.password,
-    };
-    let page = Page::open(&chromium, credential, VIEWPORT).await.unwrap();
-    assert!(proxy.wait_primed(&issued.user).await);
-    let deadline = Instant::now() + Duration::from_secs(15);
-    let navigation = page
-        .navigate("about:blank", WaitUntil::Load, deadline)
-        .await;
-    assert!(!navigation.unwrap().timed_out);
+    let browser = Bare::open(codec).await;
+    let (page, deadline) = (&browser.page, browser.deadline);
     let value = page
         .evaluate(SCRIPT, &serde_json::Value::Null, deadline)
         .await
         .unwrap();
     let picture = page.capture(&SHOT, deadline).await.unwrap();
-    page.close().await;
-    body.end(Duration::from_secs(2)).await;
-    proxy.close().await;
+    browser.close().await;
     (format!("{value:?}"), picture.bytes.to_vec())
 }
 

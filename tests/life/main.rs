@@ -9,11 +9,13 @@
 )]
 
 mod agent;
+mod bare;
 mod codec;
 mod confinement;
 mod console;
 mod crashes;
 mod endings;
+mod guard;
 mod memory;
 mod network;
 mod processes;

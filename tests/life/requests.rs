@@ -188,3 +188,28 @@ fn a_bad_host_or_one_too_many_never_reaches_the_owner() {
         .filter(|event| event["event"] == "answered" && event["decision"] == "expired");
     assert_eq!(expired.count(), 9);
 }
+
+#[test]
+fn fifty_requests_in_a_burst_are_ten_questions_and_no_more() {
+    let (mut stage, agent) = Stage::ready();
+    let calls: Vec<_> = (0..50)
+        .map(|n| {
+            let agent = agent.clone();
+            std::thread::spawn(move || {
+                let body = json!({"hosts": [format!("h{n}.example")], "reason": "r"});
+                agent.post("/request", &body).status
+            })
+        })
+        .collect();
+    let statuses: Vec<u16> = calls.into_iter().map(|call| call.join().unwrap()).collect();
+    let of = |status| statuses.iter().filter(|one| **one == status).count();
+    assert_eq!((of(202), of(429)), (10, 40), "{statuses:?}");
+    for number in 1..=10 {
+        assert_eq!(stage.event("request", SOON)["number"], number);
+    }
+    // Its twin: once one is answered, there is room for the next.
+    stage.say("deny 1");
+    stage.event("answered", SOON);
+    request(&agent, &["late.example"], "r");
+    assert_eq!(stage.event("request", SOON)["number"], 11);
+}

@@ -63,6 +63,9 @@ impl Stage {
                 "XDG_CACHE_HOME",
                 Path::new(env!("CARGO_TARGET_TMPDIR")).join("life-cache"),
             )
+            .env("XDG_RUNTIME_DIR", folder.path())
+            .env("XDG_CONFIG_HOME", folder.path())
+            .env("XDG_STATE_HOME", folder.path())
             .env("SECRET_OF_THE_OWNER", SECRET)
             .env("HTTPS_PROXY", format!("http://{SECRET}.example"))
             .stdin(Stdio::piped())
@@ -98,7 +101,13 @@ impl Stage {
 
     /// A session that is ready, and an agent that holds its link.
     pub fn ready() -> (Self, Agent) {
-        let stage = Self::run(&["start", "--dev", "--json", "--relay", "local"]);
+        Self::ready_with(&[])
+    }
+
+    /// As [`ready`](Self::ready), with more said on the command line.
+    pub fn ready_with(arguments: &[&str]) -> (Self, Agent) {
+        let usual = ["start", "--dev", "--json", "--relay", "local"];
+        let stage = Self::run(&[&usual, arguments].concat());
         let ready = stage.event("ready", START);
         let agent = Agent::new(ready["link"].as_str().unwrap());
         (stage, agent)

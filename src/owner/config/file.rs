@@ -10,7 +10,8 @@ use super::ConfigError;
 use crate::browser::rung::GpuChoice;
 use crate::owner::wish::relay_choice;
 use crate::policy::allowlist::Rule;
-use crate::policy::limits::{MEMORY_LEAST, SESSION_MINUTES_MOST};
+use crate::policy::limits::SESSION_MINUTES_MOST;
+use crate::policy::size::parse_memory;
 use crate::policy::switches::OwnerSwitches;
 
 /// The keys, as the template tells them.
@@ -153,20 +154,7 @@ fn gpu(item: &Item) -> Result<GpuChoice, String> {
 
 /// A size like `4GiB` or `1500 MiB`.
 pub(crate) fn memory(text: &str) -> Result<u64, String> {
-    let takes = || "it takes a size from 512MiB up, as in \"4GiB\"".to_owned();
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let number: u64 = text[..text.len() - unit.len()]
-        .parse()
-        .map_err(|_| takes())?;
-    let each: u64 = match unit.trim() {
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        _ => return Err(takes()),
-    };
-    let bytes = number
-        .checked_mul(each)
-        .filter(|bytes| *bytes >= MEMORY_LEAST);
-    bytes.ok_or_else(takes)
+    parse_memory(text).map_err(|_| "it takes a size from 512MiB up, as in \"4GiB\"".to_owned())
 }
 
 /// The line of a place in a text, from 1.

@@ -14,7 +14,7 @@ use crate::policy::limits::FRAME_BYTES;
 
 /// Why a call gave nothing to go on with.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AgentError {
+pub(in crate::owner) enum AgentError {
     /// The link is none.
     #[error("the link {0:?} has no host, or does not end in /agents.md")]
     Link(String),
@@ -47,7 +47,7 @@ pub(super) enum AgentError {
 }
 
 /// Whoever holds the link.
-pub(super) struct Agent {
+pub(in crate::owner) struct Agent {
     host: String,
     port: u16,
     /// The path of the link without `/agents.md`.
@@ -56,7 +56,7 @@ pub(super) struct Agent {
 
 impl Agent {
     /// From a link of a relay on this machine.
-    pub(super) fn new(link: &str) -> Result<Self, AgentError> {
+    pub(in crate::owner) fn new(link: &str) -> Result<Self, AgentError> {
         let parts = Url::parse(link).ok().and_then(|url| {
             Some(Self {
                 host: url.host_str()?.to_owned(),
@@ -68,12 +68,16 @@ impl Agent {
     }
 
     /// `GET $BASE<path>`.
-    pub(super) async fn get(&self, path: &str) -> Result<Bytes, AgentError> {
+    pub(in crate::owner) async fn get(&self, path: &str) -> Result<Bytes, AgentError> {
         self.call(Method::GET, path, Bytes::new()).await
     }
 
     /// `POST $BASE<path>` with a JSON body.
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Bytes, AgentError> {
+    pub(in crate::owner) async fn post(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<Bytes, AgentError> {
         self.call(Method::POST, path, body.to_string().into()).await
     }
 

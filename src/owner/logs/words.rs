@@ -63,9 +63,20 @@ fn record(record: &Record) -> (&'static str, String) {
             "call",
             format!("{}{}  {status}  {ms} ms", text(tool), option(" ", page)),
         ),
-        Record::Page { page, state, url } => (
+        Record::Page {
+            page,
+            state,
+            url,
+            reason,
+        } => (
             "page",
-            format!("{} {}  {}", text(page), text(state), text(url)),
+            format!(
+                "{} {}  {}{}",
+                text(page),
+                text(state),
+                text(url),
+                option(": ", reason)
+            ),
         ),
         Record::Link { label, reason } => ("link", format!("{} ({})", text(label), text(reason))),
         Record::Browser { state, reason } => ("browser", text(state) + &option(": ", reason)),

@@ -1,6 +1,7 @@
 //! A session as the owner's command has it: in this process (development), or in one under the account of the install. Both
 //! are asked and heard in the same way.
 
+pub(super) mod account;
 mod remote;
 pub(super) mod serve;
 mod wire;

@@ -8,6 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::account;
 use super::wire::{Opening, Question, Says, Sealed};
 use super::{News, Session};
 use crate::owner::input::{self, Typing};
@@ -50,13 +51,21 @@ pub(in crate::owner) async fn run() -> Result<(), Failure> {
     let mut terminate = listen(SignalKind::terminate())?;
     let mut lines = input::lines(SERVER_LINE)?;
     let opening = text(lines.recv().await).unwrap_or_default();
-    let Opening { key, wish } =
+    let Opening { key, mut wish } =
         serde_json::from_str(&opening).map_err(|error| Failure::Opening(error.to_string()))?;
+    let unpacked = place::LAYOUT.chromium();
+    if wish.chromium.is_none() && unpacked.exists() {
+        wish.chromium = Some(unpacked);
+    }
     let mut out = Out {
         key,
         output: tokio::io::stdout(),
     };
     let log = place::log_folder(Form::Installed);
+    let _lease = match account::lease() {
+        Ok(lease) => lease,
+        Err(failure) => return fail(&mut out, failure).await,
+    };
     let session = match wish.config(helper()?, true) {
         Ok(config) => Session::local(ServerConfig { log, ..config }),
         Err(usage) => return fail(&mut out, usage.into()).await,

@@ -58,10 +58,13 @@ pub enum Record {
     Page {
         /// Its name.
         page: String,
-        /// `opened`, `closed` or `lost`.
+        /// `opened`, `closed`, `lost`, `frozen` or `killed`.
         state: String,
         /// What it shows, as [`place_of`] writes it.
         url: String,
+        /// Why, where it was frozen or killed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// A link was made, or is dead and replaced.
     Link {

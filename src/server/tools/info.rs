@@ -10,7 +10,7 @@ use crate::server::session::Session;
 
 /// Everything an agent may want to know before it begins.
 pub(super) fn get(session: &Session) -> Value {
-    let verdict = &session.verdict;
+    let verdict = session.truth.verdict();
     let (files, bytes) = session.kit.uploads.total();
     let left = session
         .end
@@ -32,7 +32,7 @@ pub(super) fn get(session: &Session) -> Value {
         .collect();
     json!({
         "gpu": {
-            "kind": verdict.word(), "rung": verdict.rung.name(), "display": verdict.display, "backend": verdict.backend,
+            "kind": session.truth.word(), "rung": verdict.rung.name(), "display": verdict.display, "backend": verdict.backend,
             "webgl": verdict.webgl, "webgpu": verdict.webgpu, "texture_side": verdict.texture_side,
         },
         "browser": browser,

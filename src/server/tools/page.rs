@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::eval::{hung, time};
-use super::refused;
 use super::verdict::verdict;
 use crate::browser::fold::short;
 use crate::browser::navigate::{Navigation, Summary, WaitUntil};
@@ -104,7 +103,11 @@ pub(super) fn list(session: &Session) -> Answer {
             height,
             scale,
         } = opened.page.viewport();
-        json!({ "page": opened.id, "url": short(&opened.url()), "width": width, "height": height, "scale": scale })
+        let mut line = json!({ "page": opened.id, "url": short(&opened.url()), "width": width, "height": height, "scale": scale });
+        if opened.watched.is_frozen() {
+            line["frozen"] = true.into();
+        }
+        line
     };
     Answer::Json(json!({ "pages": session.pages.list().iter().map(line).collect::<Vec<_>>() }))
 }
@@ -121,7 +124,7 @@ async fn show(
         Content::Html(html) => serve(session, &opened.id, html)?,
     };
     session.pages.sent_to(opened, &url);
-    let refuse = |error: PageError| refused(&opened.id, &error);
+    let refuse = |error: PageError| session.pages.refused(&opened.id, error);
     let go = || opened.page.navigate(&url, arguments.wait_until, deadline);
     let known = session.kit.proxy.challenges();
     let mut navigation = go().await.map_err(refuse)?;

@@ -6,8 +6,8 @@ use base64::Engine;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::blocking;
 use super::eval::{hung, time};
-use super::{blocking, refused};
 use crate::browser::capture::{Area, CaptureError, Format, Picture, Shot};
 use crate::browser::navigate::{Canvas, Summary};
 use crate::browser::page::PageError;
@@ -102,7 +102,7 @@ pub(super) async fn shoot(
         Err(Failure::Page(PageError::Timeout)) if !opened.page.is_responsive().await => {
             return Err(hung(session, opened).await);
         }
-        Err(Failure::Page(error)) => return Err(refused(&arguments.page, &error)),
+        Err(Failure::Page(error)) => return Err(session.pages.refused(&arguments.page, error)),
     };
     let canvases = regions(&summary, &picture);
     let (bytes, format) = (picture.bytes.clone(), arguments.format);
@@ -117,7 +117,7 @@ pub(super) async fn shoot(
     let mut receipt = json!({
         "image": kept.id, "format": format.name(), "width": picture.width, "height": picture.height,
         "bytes": kept.bytes, "sha256": kept.sha256, "parts": kept.parts, "css_per_px": picture.css_per_px,
-        "blank": judged.whole, "gpu": session.verdict.word(),
+        "blank": judged.whole, "gpu": session.truth.word(),
     });
     if format == Format::Png {
         receipt["compression"] = if fast { "fast" } else { "small" }.into();
@@ -187,7 +187,7 @@ async fn take(
         area,
         scale: arguments.scale.unwrap_or(1.0),
         max_side: arguments.max_side,
-        texture_side: session.verdict.texture_side,
+        texture_side: session.truth.verdict().texture_side,
     };
     // Asked at once and not one after the other: on a page that draws all the time each question waits its turn.
     let (picture, summary) = tokio::join!(page.capture(&shot, deadline), page.summary());
