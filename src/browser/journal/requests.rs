@@ -191,6 +191,10 @@ impl Requests {
         let (id, bytes) = (request.id.clone(), request.weight());
         let number = self.ring.push(request, bytes);
         self.known.insert(id, number);
+        self.make_room();
+    }
+
+    fn make_room(&mut self) {
         while let Some(old) = self.ring.overflow() {
             // A redirect's id belongs to its newest request.
             if self
@@ -209,6 +213,8 @@ impl Requests {
                 change(request);
                 request.weight()
             });
+            // An answer brings headers, so that a change takes room too.
+            self.make_room();
         }
     }
 

@@ -120,3 +120,25 @@ fn a_flood_of_requests_with_long_headers_stays_bounded() {
     let bytes: usize = requests.ring.iter().map(|seen| seen.entry.weight()).sum();
     assert!(bytes <= REQUESTS_BYTES, "{bytes}");
 }
+
+#[test]
+fn answers_with_long_headers_stay_bounded_though_no_request_follows() {
+    let mut requests = Requests::default();
+    let long: serde_json::Map<_, _> = (0..200)
+        .map(|n| (n.to_string(), json!("v".repeat(5_000))))
+        .collect();
+    for n in 0..REQUESTS {
+        requests.fold(
+            "Network.requestWillBeSent",
+            None,
+            &sent(&n.to_string(), "u"),
+        );
+    }
+    for n in 0..REQUESTS {
+        let answer =
+            json!({"requestId": n.to_string(), "response": {"status": 200, "headers": long}});
+        requests.fold("Network.responseReceived", None, &answer);
+    }
+    let bytes: usize = requests.ring.iter().map(|seen| seen.entry.weight()).sum();
+    assert!(bytes <= REQUESTS_BYTES, "{bytes}");
+}
