@@ -49,11 +49,14 @@ pub fn environment(home: &Path) -> Vec<(&'static str, PathBuf)> {
 }
 
 impl Account {
-    /// Makes this process the account's: files for it alone, and a folder for temporary ones in its home.
+    /// Makes this process the account's: no terminal of the owner's, files for it alone, and a folder for temporary ones in its home.
     ///
     /// # Errors
     /// Where the home cannot be used.
     pub fn settle(&self) -> std::io::Result<()> {
+        // A process of the account that held the owner's terminal could type into it. One that leads a session already has
+        // none, and is told so.
+        let _ = nix::unistd::setsid();
         nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
         std::env::set_current_dir(&self.home)?;
         match std::fs::create_dir(self.home.join("tmp")) {

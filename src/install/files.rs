@@ -166,7 +166,10 @@ pub(super) fn sha256(path: &Path) -> Result<String, Error> {
 }
 
 /// Whether each part of a path is root's, no link, and writable by root alone: what root will run lies nowhere else.
-pub(super) fn is_roots_alone(path: &Path) -> Result<(), String> {
+///
+/// # Errors
+/// Says which part is not, and why.
+pub fn is_roots_alone(path: &Path) -> Result<(), String> {
     for part in path.ancestors() {
         let Ok(found) = part.symlink_metadata() else {
             continue;

@@ -28,6 +28,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub use self::action::Error as ActionError;
 use self::action::{Action, Standing};
 pub use self::engine::Tell;
+pub use self::files::is_roots_alone;
 pub use self::journal::Run;
 use self::journal::{Journal, Ledger, Record};
 use self::lease::{Busy, Exclusive};

@@ -62,9 +62,11 @@ pub enum Failure {
     /// The session is gone without a word.
     #[error("the session was lost: {}", shown::text(.0))]
     Lost(String),
-    /// Somebody ended the server.
-    #[error("the server was told to end by SIGTERM")]
-    Killed,
+    /// A Chromium that others than root could change.
+    #[error(
+        "--chromium is not used: {0}; under the account of the install only a Chromium runs that root alone can change"
+    )]
+    ForeignChromium(String),
     /// No session came about.
     #[error("{}", shown::lines(&.0.to_string()))]
     Start(#[from] StartError),
@@ -113,7 +115,10 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Opening(_) | Self::Config(ConfigError::Wrong { .. }) => 2,
+            Self::Usage(_)
+            | Self::Opening(_)
+            | Self::ForeignChromium(_)
+            | Self::Config(ConfigError::Wrong { .. }) => 2,
             Self::Server { exit_code, .. } => *exit_code,
             Self::Start(error) => error.exit_code(),
             Self::Install(failure) => failure.exit_code(),
@@ -124,7 +129,6 @@ impl Failure {
             | Self::NeedsRoot(_)
             | Self::NoRight(_)
             | Self::Lost(_)
-            | Self::Killed
             | Self::Ended(_)
             | Self::Relay(_)
             | Self::Output(_)

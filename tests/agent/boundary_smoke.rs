@@ -88,7 +88,7 @@ async fn an_address_off_the_list_gives_a_verdict_that_names_its_host() {
     let refused = &verdict["refused_hosts"]["items"][0];
     assert_eq!(refused["reason"], "host_not_allowed", "{verdict}");
     assert!(
-        refused["fix"].as_str().unwrap().contains("--allow"),
+        refused["fix"].as_str().unwrap().contains("POST /request"),
         "{verdict}"
     );
     daemon.close(verdict["page"].as_str().unwrap()).await;

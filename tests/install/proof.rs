@@ -20,8 +20,12 @@ struct Started {
 
 impl Started {
     fn new(machine: &Machine, who: &str, before: &str) -> Self {
+        Self::with(machine, who, before, "")
+    }
+
+    fn with(machine: &Machine, who: &str, before: &str, after: &str) -> Self {
         let line = format!(
-            "cd / && exec runuser -u {who} -- env {before} {PROGRAM} start --json --relay local"
+            "cd / && exec runuser -u {who} -- env {before} {PROGRAM} start --json --relay local {after}"
         );
         let mut child = machine
             .command(&line)
@@ -209,6 +213,12 @@ fn under_the_account(machine: &Machine) {
         .root(&format!("grep Umask /proc/{id}/status"))
         .expect(0)
         .says("0077");
+    // It leads a session of its own, and so has no terminal that it could type into.
+    let session = machine
+        .root(&format!("ps -o sid= -p {id}"))
+        .expect(0)
+        .output;
+    assert_eq!(session.trim(), id);
     machine
         .root("ps -o user:40= -C chromium | sort -u")
         .expect(0)
@@ -242,6 +252,52 @@ fn a_stranger_starts_nothing() {
         errors.contains("sudo does not let you") && errors.contains("--owner"),
         "{errors}"
     );
+}
+
+#[test]
+fn a_server_that_is_killed_ends_the_owners_command_with_the_reason_and_leaves_no_process() {
+    let machine = Machine::new();
+    machine.install();
+    let mut started = Started::new(&machine, OWNER, "");
+    started.event("ready");
+    machine
+        .root(&format!("pkill -KILL -u {ACCOUNT} -f 'gpu-browser server'"))
+        .expect(0);
+    let reason = started.event("ended")["reason"].to_string();
+    assert!(
+        reason.contains("lost") && reason.contains("signal: 9") || reason.contains("137"),
+        "{reason}"
+    );
+    assert_eq!(started.refused().0, Some(1));
+    machine
+        .root(&format!(// What is dead and not reaped is no process any more.
+            "for n in $(seq 50); do ps -u {ACCOUNT} -o stat= | grep -q '^[^Z]' || exit 0; sleep 0.1; done; ps -u {ACCOUNT} -o pid,ppid,stat,args; exit 9"))
+        .expect(0);
+    let mut again = Started::new(&machine, OWNER, "");
+    again.event("ready");
+    again.stop();
+}
+
+#[test]
+fn no_program_of_the_owners_choice_runs_as_the_account() {
+    let machine = Machine::new();
+    machine.install();
+    let own = format!("/home/{OWNER}/chromium");
+    machine
+        .root(&format!(
+            "cp /usr/bin/id {own} && chown {OWNER} {own} && chmod 755 {own}"
+        ))
+        .expect(0);
+    let (code, errors) = Started::with(&machine, OWNER, "", &format!("--chromium {own}")).refused();
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("root alone"), "{errors}");
+    // Its twin: the system's own.
+    let path = machine
+        .root("ls /usr/lib/chromium/chromium /usr/lib64/chromium*/chromium* 2>/dev/null | head -1")
+        .output;
+    let mut started = Started::with(&machine, OWNER, "", &format!("--chromium {}", path.trim()));
+    started.event("ready");
+    started.stop();
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod pty;
 mod refusals;
 mod relays;
 mod requests;
+mod second;
 mod server;
 mod stage;
 mod storms;

@@ -4,7 +4,7 @@
 //! It ends when it is told to, and when its input ends: then the owner's command is gone.
 
 use tokio::io::{AsyncWriteExt as _, Stdout};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -53,13 +53,13 @@ pub(in crate::owner) async fn run() -> Result<(), Failure> {
     let opening = text(lines.recv().await).unwrap_or_default();
     let Opening { key, mut wish } =
         serde_json::from_str(&opening).map_err(|error| Failure::Opening(error.to_string()))?;
-    let unpacked = place::LAYOUT.chromium();
-    if wish.chromium.is_none() && unpacked.exists() {
-        wish.chromium = Some(unpacked);
-    }
     let mut out = Out {
         key,
         output: tokio::io::stdout(),
+    };
+    wish.chromium = match account::chromium(wish.chromium) {
+        Ok(chromium) => chromium,
+        Err(failure) => return fail(&mut out, failure).await,
     };
     let log = place::log_folder(Form::Installed);
     let _lease = match account::lease() {
@@ -70,10 +70,7 @@ pub(in crate::owner) async fn run() -> Result<(), Failure> {
         Ok(config) => Session::local(ServerConfig { log, ..config }),
         Err(usage) => return fail(&mut out, usage.into()).await,
     };
-    let over = tokio::select! {
-        over = converse(session, &mut lines, &mut out) => over,
-        _ = terminate.recv() => return fail(&mut out, Failure::Killed).await,
-    };
+    let over = converse(session, &mut lines, &mut terminate, &mut out).await;
     match over? {
         News::Over(Ok(ending)) => out.say(Says::Ended(ending)).await,
         News::Over(Err(failure)) => fail(&mut out, failure).await,
@@ -99,6 +96,7 @@ fn text(typing: Option<Typing>) -> Option<String> {
 async fn converse(
     mut session: Session,
     lines: &mut mpsc::Receiver<Typing>,
+    terminate: &mut Signal,
     out: &mut Out,
 ) -> Result<News, Failure> {
     let mut replies: JoinSet<(u64, Reply)> = JoinSet::new();
@@ -123,6 +121,10 @@ async fn converse(
             },
             Some(Ok((id, reply))) = replies.join_next() => {
                 let _ = out.say(Says::Reply { id, reply }).await;
+            }
+            _ = terminate.recv() => {
+                let (desk, ask) = (session.desk().clone(), stop("stopped with SIGTERM"));
+                replies.spawn(async move { (0, desk.ask(ask).await) });
             }
             line = lines.recv(), if is_asked => {
                 let (id, ask) = match text(line).as_deref().map(serde_json::from_str::<Question>) {
