@@ -52,6 +52,7 @@ wanted() {
       test)
         has curl || echo curl
         [ "$(uname -s)" != Linux ] || has sudo || echo sudo
+        [ "$(uname -s)" != Linux ] || has pgrep || echo procps
         [ "$(uname -s)" != Linux ] || has ip || [ -x /usr/sbin/ip ] || echo ip
         ;;
       bench)
@@ -86,6 +87,7 @@ packages_of() {
     apt-get:ip) echo iproute2 ;;
     dnf:xvfb | zypper:xvfb) echo xorg-x11-server-Xvfb ;;
     dnf:ip) echo iproute ;;
+    dnf:procps | pacman:procps) echo procps-ng ;;
     dnf:node) echo nodejs ;;
     dnf:npm) echo nodejs-npm ;;
     pacman:xvfb) echo xorg-server-xvfb ;;
