@@ -165,6 +165,13 @@ fn an_ordinary_user_gets_a_picture_and_an_uninstall_leaves_nothing() {
     let link = started.event("ready")["link"].as_str().unwrap().to_owned();
     picture(&link);
     under_the_account(&machine);
+    // Written under the account, and the owner reads it; a stranger does not.
+    machine
+        .person(OWNER, &format!("{INSTALLED} logs --json"))
+        .expect(0)
+        .says(r#""event":"call","tool":"POST /screenshot""#);
+    let strange = machine.person(STRANGER, &format!("{INSTALLED} logs --json"));
+    assert!(!strange.output.contains("POST /screenshot"), "{strange:?}");
 
     // Nothing is changed under a running server, and there is one server.
     for change in [
