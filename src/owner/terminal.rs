@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Failure;
 use super::input::{Line, Typing};
 use crate::place;
-use crate::policy::limits::{OWNER_LINE, OWNER_LINES};
+use crate::policy::limits::OWNER_LINES;
 
 const PROMPT: &str = "> ";
 /// Columns of the line that says how the session is.
@@ -140,15 +140,10 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failur
 }
 
 fn read(mut editor: Editor<Typist, MemHistory>, seen: &Mutex<Seen>, typed: &mpsc::Sender<Typing>) {
-    let most = usize::try_from(OWNER_LINE).unwrap_or(usize::MAX);
     loop {
         let ready = Instant::now();
         lock(seen).begun = None;
         let typing = match editor.readline(PROMPT) {
-            Ok(text) if text.len() > most => Typing::Line(Line {
-                text: text.chars().take(most / 4).collect(),
-                begun: Some(ready),
-            }),
             // A line whose first character nobody saw may be as old as the prompt.
             Ok(text) => Typing::Line(Line {
                 text,

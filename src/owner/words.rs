@@ -67,6 +67,15 @@ pub(super) fn event(event: &Event) -> Vec<String> {
             link,
             label,
             reason,
+        } if link.is_empty() => format!(
+            "link     {} ({}): the relay makes no other; `link {0}` tries again",
+            shown::text(label),
+            shown::text(reason)
+        ),
+        Event::Link {
+            link,
+            label,
+            reason,
         } => {
             return vec![
                 format!("link     {} ({}):", shown::text(label), shown::text(reason)),

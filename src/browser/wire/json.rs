@@ -127,7 +127,7 @@ fn without_lone_surrogates(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The high byte of the `\uXXXX` escape at a place, where it is one half of a surrogate pair.
+/// The high byte of the escape (`\u` and four digits) at a place, where it is one half of a surrogate pair.
 fn surrogate(bytes: &[u8], at: usize) -> Option<u8> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     let high = u8::from_str_radix(std::str::from_utf8(&digits[..2]).ok()?, 16).ok()?;
