@@ -6,8 +6,7 @@ CARGO ?= cargo
 
 # The whole loop in one go: true pictures of a WebGL and a WebGPU page in ./demo-out.
 demo: setup
-	$(CARGO) build --release
-	target/release/gpu-browser demo
+	$(CARGO) run --release -- demo
 
 # Everything that continuous integration holds the code to.
 test: setup-test
